@@ -1,1 +1,1 @@
-"""The part of the Python API that reads files, and that shows answers as tables in a notebook."""
+"""The Python API above the verbs: references and files as arguments, answers as tables."""

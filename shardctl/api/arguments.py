@@ -1,4 +1,4 @@
-"""What arguments are given in place of values: references of datasets, paths of files."""
+"""Arguments of the Python API: references in place of datasets, paths in place of files."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from shardctl.saved.snapshot import Snapshot
 from shardctl.saved.snapshot_file import read_comparable
 from shardctl.stores.stores import is_remote, working_folder
 
+# Context variables, so that an argument of a command reaches every place that looks names up.
 _DATA_DIR: ContextVar[str | None] = ContextVar("data_dir", default=None)
 _CACHE: ContextVar[bool] = ContextVar("cache", default=True)
 
@@ -106,6 +107,7 @@ def _from_here(refs: Sequence[str], folder: Path) -> tuple[str, ...]:
     here = working_folder()
     rebased = []
     for ref in refs:
+        # URLs and names mean the same from any folder; only paths are rebased.
         is_named = is_remote(ref) or parse_dataset_name(ref) is not None
         is_gone = not (is_named or os.path.exists(here / folder / ref))
         rebased.append(

@@ -1,4 +1,4 @@
-"""Where two orders, plans or pipelines differ: given as values or as their files."""
+"""`shardctl.diff` and `compare_reports`: two orders, plans or pipelines, as values or as files."""
 
 from __future__ import annotations
 
@@ -182,6 +182,8 @@ def _now(
     kept = pinned.snapshot
     here = _named_by(pinned, given) if dataset is None else as_dataset(dataset)
     if not isinstance(settings, ReadSettings):
+        # The pinned settings as far as they still have a meaning, and over them what the caller
+        # says.
         pinned_settings = ReadSettings(**settings_to_fall_back_on(kept, here))
         settings = with_keywords(pinned_settings, settings or {})
     spec = spec_as_pinned(kept, settings) if spec is None else spec
@@ -282,6 +284,7 @@ def refuse_one_file(a: object, b: object) -> None:
     if not (isinstance(a, str | os.PathLike) and isinstance(b, str | os.PathLike)):
         return
     try:
+        # By device and inode, so that links and other spellings count as one.
         is_one = os.path.samefile(a, b)
     except (OSError, ValueError):
         return  # what is wrong with it is said where it is read
@@ -338,6 +341,7 @@ def sides_of(
         ShardctlError: a dataset or settings at fault, with the file, and the line if it is known.
     """
     sides: list[Side] = []
+    # Each side with the other beside it, from which it may take its dataset.
     for one, other in (opened, opened[::-1]):
         if one.project is None:
             sides.append(one)
@@ -356,6 +360,7 @@ def sides_of(
             pass  # the rest of it is known
         except ShardctlError as error:
             found = located(error, one.project, "read")
+            # Some errors name the file already, with the line.
             if printable(one.label) in str(found):
                 raise found from None
             raise type(error)(f"{one.label}: {found}") from None

@@ -1,4 +1,4 @@
-"""Which datasets do references and names lead to, here and in the built-in catalog?"""
+"""`shardctl.read_dataset` and `list_datasets`: what references and names lead to."""
 
 from __future__ import annotations
 
@@ -99,6 +99,7 @@ def _read(found: FoundDataset) -> ListedDataset:
     dataset, problem = None, None
     try:
         dataset = dataset_in(found.path)
+    # One broken folder must not hide the others: what is wrong with it is part of the answer.
     except DatasetError as error:
         problem = str(error)
     return ListedDataset(

@@ -1,4 +1,4 @@
-"""What a shardctl.yaml states, as settings: its lists are read, and its paths lead from here."""
+"""The settings that a shardctl.yaml states, with its paths as seen from the working folder."""
 
 from __future__ import annotations
 

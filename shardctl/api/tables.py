@@ -1,4 +1,4 @@
-"""Answers in Python as the command line writes them: documents, files, tables, DataFrames."""
+"""Answers in Python as JSON, YAML, CSV, HTML, notebook tables and DataFrames."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ _ROWS_SHOWN = 30  # that a notebook shows of a long table
 
 # Where the documents and rows of an answer are that the command line writes: a module of verbs, and
 # what its functions are named after.
+# By name and not by class, so that importing this loads no verb.
 _VIEWS = {
     "DatasetList": "list.view:list",
     "Diff": "diff.view:diff",
@@ -51,6 +52,7 @@ def _made(answer: Any, what: str, *more: Any) -> Any:
     """Return the document of an answer, or its rows."""
     kind = type(answer).__name__
     module, _, verb = _VIEWS[kind].partition(":")
+    # Several numbers of hosts make another table, a row for each number.
     if kind == "HostsPlan" and len(answer.comparisons) > 1:
         verb = "sweep"
     function = getattr(importlib.import_module(f"shardctl.verbs.{module}"), f"{verb}_{what}")
@@ -129,6 +131,7 @@ def html_of(answer: Any) -> str:
     found = table_of(answer)
     rows = found.rows()
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in islice(rows, _ROWS_SHOWN))
+    # The iterator stands behind the rows shown: one more means that some are left out.
     if next(rows, None) is not None:
         more = "… more rows; to_pandas() has all"
         body += f'<tr><td colspan="{len(found.fields)}">{more}</td></tr>'
@@ -165,6 +168,7 @@ def to_pandas(answer: Any) -> Any:
     columns: list[list[Any]] = [[] for _ in found.fields]
     for count, cells in found.pieces():
         for column, cell in zip(columns, cells, strict=True):
+            # A cell may be one value that all rows of the piece share.
             column.extend(listed(cell, count))
     typed = (_typed(pandas, values) for values in columns)
     return pandas.DataFrame(dict(zip(found.fields, typed, strict=True)))

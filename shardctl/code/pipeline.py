@@ -1,4 +1,4 @@
-"""A pipeline as code: TFDS's readers, and the calls of tf.data in their order."""
+"""A pipeline as Python code: TFDS's readers and the tf.data calls behind them."""
 
 from __future__ import annotations
 
@@ -45,14 +45,17 @@ class StagesCode:
     """
 
     def __init__(self, order: Order, spec: str) -> None:
-        """`spec` is what the reader reads that names nothing of its own."""
+        """`spec` is what a reader reads that names no spec itself."""
         self._settings = order.settings
         own = Origin(name="", dataset=order.dataset, spec=spec)
         self._origins = order.origins or {ast.Read(): own}
         self._num_inputs = 0
+        # A shared object is written once; each further use is the same variable, so that its
+        # iterators take their seeds in turn there as well.
         self._shared: dict[str, str] = {}
         self.lines: list[str] = []
         self.functions: Sequence[str] = ()
+        # One builder for all readers if all would be written alike; else each before its reader.
         builders = [list(reader.builder(one.dataset)) for one in self._origins.values()]
         alike = all(lines == builders[0] for lines in builders)
         self.builder: list[str] = builders[0] if alike else []
@@ -83,6 +86,7 @@ class StagesCode:
         builder, host = list(reader.builder(origin.dataset)), list(reader.host(settings))
         if self.lines:
             self.lines.append("")
+        # Written again only where it differs from the one in force at this line.
         self.lines += [] if builder == self._builder else builder
         self.lines += [] if host == self._host else host
         self._builder, self._host = builder, host or self._host
@@ -118,6 +122,7 @@ class StagesCode:
 
     @_source.register
     def _(self, source: ast.Zip, name: str) -> None:
+        # A tuple of one, which zip takes otherwise than the dataset itself.
         one = "," if len(source.inputs) == 1 else ""
         self._static(name, "zip", [f"({self._inputs(source.inputs)}{one})"])
 
@@ -162,9 +167,10 @@ def _as_stages(order: Order) -> ast.Pipeline:
     pipeline = stages_of(replace(settings, host=None))
     if order.goes_on is None:
         return pipeline
-    # The files repeat for ever, and the order is followed as far as `epochs` says.
+    # The files repeat indefinitely, and the order is followed as far as `epochs` says.
     end = ast.Take(count=order.epoch_size * settings.epochs)
     batches = [stage for stage in pipeline.stages if isinstance(stage, ast.Batch)]
+    # Cut before the batches, so that the take counts examples.
     others = pipeline.stages[: len(pipeline.stages) - len(batches)]
     return replace(pipeline, stages=(*others, end, *batches))
 

@@ -31,6 +31,7 @@ def imports(code: Iterable[str], *others: str) -> Iterator[str]:
         yield "import os"
         yield ""
     tensorflow = [TENSORFLOW] * ("tf" in used)
+    # As isort orders them: plain imports first, then `from` imports.
     found = {TFDS, *others, *bridge, *tensorflow}
     yield from sorted(found, key=lambda line: (line.startswith("from "), line))
 
@@ -51,7 +52,7 @@ def builder(dataset: Dataset) -> Iterator[str]:
     """Yield what makes `builder`: of the folders of the dataset, else of its name.
 
     Raises:
-        UsageError: a dataset that was counted, of which nobody knows how to find it again, or
+        UsageError: a dataset that was counted and whose files no reference finds again, or
             whose files are compressed.
     """
     if dataset.is_counted:

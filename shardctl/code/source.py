@@ -1,7 +1,7 @@
-"""Python source: values as literals, calls in lines of a bounded width, comments on one line.
+"""Pieces of Python source: literals, calls in lines of a bounded width, comments.
 
-Names in it may be anyone's. A value is written as its literal and never as a piece of code, what is
-in a comment has no end of line, and neither is a command to a runner of CI.
+Names in it may come from anywhere. A value is always written as its literal, so that no text
+becomes code. A comment has no line ends, and nothing in it is a command to a CI runner.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def literal(value: str | int | bool | None) -> str:
     "it's" 'a"b' "x\n\u202e" 7
     """
     text = inert(repr(value))  # what that escapes is in a literal the same character
+    # repr chose single quotes and there is no double quote inside, so either kind is right.
     if isinstance(value, str) and text.startswith("'") and '"' not in text:
         return f'"{text[1:-1]}"'
     return text
@@ -85,6 +86,7 @@ def module(*parts: Iterable[str]) -> Iterator[str]:
         lines = list(part)
         if not lines:
             continue
+        # Two empty lines around definitions, as formatters of Python write them.
         defines = [line.startswith(("def ", "class ")) for line in lines]
         if not first:
             yield "\n\n" if defines[0] or before else "\n"

@@ -42,7 +42,7 @@ FindingKind = Literal[
     "size",  # the files of a split have another size than the metadata says
 ]
 
-# What TensorFlow's reader does not survive: it waits for ever, or asks for more memory than there
+# What TensorFlow's reader does not survive: it never returns, or asks for more memory than there
 # is and ends the process.
 DEADLY: tuple[FindingKind, ...] = ("not-a-file", "too-long")
 
@@ -85,6 +85,8 @@ def even_lengths(num_examples: int, num_shards: int) -> Sequence[int]:
     (2, 3, 3, 2)
     """
     if num_shards <= _FEW or num_examples * num_shards >= _EXACT:
+        # Python's true division rounds once, also of products beyond 2**53, where floats would be
+        # off.
         ends = [round(num_examples * i / num_shards) for i in range(1, num_shards + 1)]
         return tuple(b - a for a, b in itertools.pairwise(itertools.chain((0,), ends)))
     import numpy as np
@@ -133,6 +135,7 @@ class Split:
         keep_fields(self)
         if "\0" in self.name:
             raise DatasetError(f"split {quoted(self.name)}: a NUL character, which no name holds")
+        # Checked before packing: a sum beyond int64 could not be an offset.
         least, num_examples = _least_and_sum(self.shard_lengths)
         if least < 0:
             raise DatasetError(f"split {quoted(self.name)}: shard length {least} is negative")
@@ -141,6 +144,7 @@ class Split:
                 f"split {quoted(self.name)}: {num_examples} examples; "
                 f"an int64 holds at most {INT64_MAX}"
             )
+        # Frozen, but kept in 8 bytes a shard: some splits have ten million.
         object.__setattr__(self, "shard_lengths", PackedInts.of(self.shard_lengths))
         if self.files and sum(map(len, self.files)) != self.num_shards:
             raise DatasetError(f"split {quoted(self.name)}: not one file name a shard")
@@ -220,6 +224,7 @@ class Split:
                 if self.num_examples
                 else f"id {example_id}: split {quoted(self.name)} is empty"
             )
+        # The last shard that begins at or before the id, so never an empty one.
         return bisect_right(self.offsets, example_id) - 1
 
     def check_named(self) -> None:
@@ -289,11 +294,13 @@ class Split:
         names: list[str] = []
         first = 0
         for part in self.files:
+            # The wanted range, cut to this part and counted from its first shard.
             names += part.between(max(start - first, 0), max(min(stop - first, len(part)), 0))
             first += len(part)
         return self._base_names(names)
 
     def _base_names(self, paths: list[str]) -> list[str]:
+        # Without a slash in any name, the paths are base names already.
         if any("/" in part.pattern or part.names is not None for part in self.files):
             return [path.rpartition("/")[2] for path in paths]
         return paths
@@ -334,6 +341,7 @@ def shard_named(split: Split, filename: str) -> int | None:
     """
     if len(split.files) != 1 or split.files[0].names is not None:
         raise ValueError("these names follow no one pattern")
+    # The index must be in the base name and nowhere else, for one number to follow from it.
     folder, slash, base = split.files[0].pattern.rpartition("/")
     if "\0" in folder or "\0" not in base:
         raise ValueError("these names follow no one pattern")
@@ -461,6 +469,7 @@ class Dataset:
     def identity(self) -> DatasetIdentity:
         """What tells this dataset from another; the fingerprint is computed for it."""
         folders = self.folders if len(self.folders) > 1 else ()
+        # Only what tells the folders apart: the common part changes when a dataset is moved.
         left = iter(paths_left([one.data_dir for one in folders if one.data_dir is not None]))
         shared = ("name", "config", "version", "file_format", "data_dir", "fingerprint", "ordered")
         return DatasetIdentity(
@@ -475,6 +484,7 @@ class Dataset:
         )
 
     def _as_folder(self, path: str | None) -> FolderIdentity:
+        # By name, since TFDS lists the splits of several folders in any order.
         splits = tuple(sorted(self.splits, key=lambda split: split.name))
         sizes = [split.num_bytes for split in splits]
         return FolderIdentity(
@@ -494,10 +504,13 @@ class Dataset:
         """
         import hashlib  # 5 ms, and few commands show it
 
+        # The bytes below are a file format: snapshots and plans keep this hash. NULs and the count
+        # of shards part the texts, so that no two layouts give the same bytes.
         digest = hashlib.sha256(b"shardctl layout 1\n")
         for split in self.splits:
             head = f"{split.name}\0{split.num_shards}\0"
             for text in itertools.chain([head], split._name_pieces(), ["\0\0"]):
+                # File names may have bytes that are no UTF-8, which Python keeps as surrogates.
                 digest.update(text.encode("utf-8", "surrogatepass"))
             digest.update(PackedInts.of(split.shard_lengths).little_endian())
         return f"sha256:{digest.hexdigest()}"
@@ -524,6 +537,8 @@ def as_dataset(given: DatasetLike) -> Dataset:
 def _made_of_references(given: object) -> Dataset | None:
     if isinstance(given, Dataset):
         return given
+    # Looking up a reference belongs to `metadata`, a package above this one: `shardctl/__init__.py`
+    # names the function (see `base/hooks.py`).
     found: Dataset | None = provided("dataset")(given)
     if found is None and isinstance(getattr(given, "dataset", None), Dataset):
         raise UsageError("a Dataset is needed, which this has as its `dataset`")

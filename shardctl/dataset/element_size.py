@@ -1,4 +1,4 @@
-"""What one example takes in a shuffle buffer, which holds examples as they are decoded."""
+"""How many bytes an example takes in a shuffle buffer, which holds decoded examples."""
 
 from __future__ import annotations
 
@@ -66,6 +66,8 @@ def element_size(
         return ElementSize(num_bytes=size, basis="given", overhead=overhead)
     unknown = () if known is None else known.unknown
     stored = None if known is not None and not unknown else _stored(splits)
+    # Features of unknown size, such as images, are counted with their least size only: the mean
+    # size as stored is the better bound where it is larger.
     if known is None or (stored is not None and stored > known.num_bytes + overhead):
         if stored is None:
             return None

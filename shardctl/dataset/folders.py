@@ -1,4 +1,4 @@
-"""Datasets of several folders, in order, and several datasets as one."""
+"""Datasets whose files lie in several folders, and several datasets put into one."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def folders_of(dataset: Dataset) -> tuple[Dataset, ...]:
     pieces: dict[_Place, list[Split]] = {}
     order = TopologicalSorter[_Place]()
     for split in dataset.splits:
+        # A folder that a split reads twice is two places in the order.
         times = Counter[str | None]()
         before: _Place | None = None
         for piece in _pieces(split):
@@ -38,6 +39,8 @@ def folders_of(dataset: Dataset) -> tuple[Dataset, ...]:
             place = (folder, times[folder])
             times[folder] += 1
             pieces.setdefault(place, []).append(piece)
+            # Each split says which of its folders comes before which; together these must have no
+            # cycle.
             order.add(place, *(() if before is None else (before,)))
             before = place
     try:
@@ -78,6 +81,7 @@ def distinct_datasets(datasets: Iterable[Dataset]) -> list[Dataset]:
     """Return the datasets, those that are equal once, in their order."""
     found: list[Dataset] = []
     for dataset in datasets:
+        # Identity first: comparing two large datasets shard by shard takes long.
         if not any(dataset is other or dataset == other for other in found):
             found.append(dataset)
     return found
@@ -118,6 +122,7 @@ def labels_of(datasets: Sequence[Dataset]) -> list[str]:
     >>> labels_of([Dataset(name="a", version=v, splits=(split,)) for v in ("1.0.0", "2.0.0")])
     ['a-1.0.0', 'a-2.0.0']
     """
+    # The shortest label that tells all of them apart.
     for more in ((), ("config",), ("version",), ("config", "version")):
         names = ["-".join(str(getattr(each, n)) for n in ("name", *more)) for each in datasets]
         if max(Counter(names).values()) == 1:

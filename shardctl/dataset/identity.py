@@ -1,4 +1,4 @@
-"""What tells one dataset, and each of its folders, from another; what two datasets differ in."""
+"""What identifies a dataset and each of its folders, and in what two datasets differ."""
 
 from __future__ import annotations
 
@@ -68,12 +68,14 @@ def folder_order(then: Sequence[FolderIdentity], now: Sequence[FolderIdentity]) 
     """
     if len(then) != len(now):
         return "number"
+    # Only facts whose values are the same on both sides as a multiset can tell an order.
     known = [name for name in ("fingerprint", "title", "num_bytes") if _tells(name, then, now)]
     before, after = ([tuple(getattr(f, n) for n in known) for f in side] for side in (then, now))
     if Counter(before) != Counter(after):
         return "unknown"  # one fact says the one, another the other
     if before != after:
         return "other"
+    # Folders of which the metadata says the same: their paths must tell which is which.
     several: dict[tuple[object, ...], list[int]] = {}
     for index, facts in enumerate(before):
         several.setdefault(facts, []).append(index)
@@ -96,6 +98,7 @@ def _order_of_paths(then: Sequence[str | None], now: Sequence[str | None]) -> Fo
     before, after = ([p for p in side if p is not None] for side in (then, now))
     if len(before) < len(then) or len(after) < len(now):
         return "unknown"
+    # Without the common part, so that a dataset may be moved as a whole.
     before, after = paths_left(before), paths_left(after)
     if before == after:
         return "same"
@@ -242,6 +245,7 @@ def _folders(then: DatasetHead, now: DatasetHead) -> Iterator[Difference]:
         if folder_order(before, after) != "same":
             yield Difference(field="folders", split=split, then=before, now=after)
     old, new = ([folder.title for folder in side.folders] for side in (then, now))
+    # Older snapshots know no titles of folders: nothing is compared then.
     known = len(old) == len(new) and None not in (*old, *new)
     same = all(getattr(then, name) == getattr(now, name) for name in ("name", "config", "version"))
     if known and same and Counter(old) != Counter(new):

@@ -1,4 +1,4 @@
-"""The file names of a split's shards as one pattern, and their lengths in eight bytes each."""
+"""Compact storage of a split: its file names as one pattern, its lengths in eight bytes each."""
 
 from __future__ import annotations
 
@@ -70,6 +70,7 @@ class ShardFiles(Sequence[str]):
             DatasetError: a variable TFDS does not know, a brace without its partner, a path that
                 leaves the dataset's folder, or one longer than file systems take.
         """
+        # TFDS pads both numbers alike, with 5 digits at least.
         digits = max(MIN_SHARD_DIGITS, len(str(num_shards)))
         total = f"{num_shards:0{digits}d}"
         values = {
@@ -80,6 +81,7 @@ class ShardFiles(Sequence[str]):
             "NUM_SHARDS": total,
             "SHARD_X_OF_Y": f"{_INDEX}-of-{total}",
         }
+        # Also keeps NUL out, which marks the place of the index.
         if not (dataset + split + file_format + template).isprintable():
             raise DatasetError(f"a control character in the file name template {quoted(template)}")
         pattern = _format_template(template, values)
@@ -125,10 +127,14 @@ class ShardFiles(Sequence[str]):
         head, mark, tail = self.pattern.partition(_INDEX)
         if stop - start < _BLOCK or not mark or _INDEX in tail:
             return self.at(range(start, stop))
+        # The thousand endings are made once. One replace puts the same beginning before a whole
+        # block, and a split at NULs takes the names apart: about ten operations for a thousand
+        # names.
         ends = [f"{_INDEX}{low:03d}{tail}" for low in range(_BLOCK)]
         names: list[str] = []
         for high in range(start // _BLOCK, -(-stop // _BLOCK)):
             first = high * _BLOCK
+            # The first and the last block may be cut.
             block = "".join(ends[max(start - first, 0) : stop - first])
             begin = f"{_INDEX}{head}{high:0{self.num_digits - 3}d}"
             names += block.replace(_INDEX, begin).split(_INDEX)[1:]
@@ -197,7 +203,7 @@ def _format_template(template: str, values: dict[str, str]) -> str:
 
 
 def _check_characters(*names: str) -> None:
-    """Raise where a name could not be handed to the system; it may have bytes that are no UTF-8."""
+    """Raise where a name could not be given to the system; it may have bytes that are no UTF-8."""
     for name in names:
         if _INDEX in name:
             raise DatasetError(f"file name {quoted(name)} holds a NUL character, as no path does")
@@ -234,6 +240,7 @@ def _num_bytes(text: str) -> int:
 
 def _check_stays_inside(pattern: str, template: str) -> None:
     parts = pattern.replace("\\", "/").split("/")
+    # Windows' backslashes and drive letters too: layouts are read on any system.
     if posixpath.isabs(pattern) or ".." in parts or re.match(r"[A-Za-z]:", pattern):
         raise DatasetError(
             f"file name template {quoted(template)} leaves the dataset's folder; "
@@ -276,6 +283,7 @@ class PackedInts(Sequence[int]):
     def of_int64s(cls, values: Int64s) -> PackedInts:
         """Return the numbers of int64[n], copied."""
         packed = cls(())
+        # The array's own memory layout ("q", native order), so bytes are copied and not numbers.
         packed._packed.frombytes(values.astype("=i8", order="C", copy=False).view("u1").data)
         return packed
 
@@ -297,6 +305,7 @@ class PackedInts(Sequence[int]):
         """
         if len(self) < _FEW:
             return PackedInts(accumulate(self._packed, initial=0))
+        # Zeros, of which NumPy fills all but the first in place: no second copy of the sums.
         sums = array("q", bytes(8 * (len(self) + 1)))
         import numpy as np
 
@@ -348,6 +357,7 @@ class PackedInts(Sequence[int]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, PackedInts):
             return self._packed == other._packed
+        # Equal to a tuple of the same numbers, without making one.
         if isinstance(other, tuple):
             return len(self) == len(other) and all(map(int.__eq__, self._packed, other))
         return NotImplemented

@@ -23,7 +23,7 @@ def new_file(path: str, what: str = "") -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` when the block ends well, and else is removed.
 
     Of a link, the file that it leads to is replaced, and the link stays. A pipe or a device is
-    written in place; a pipe that nobody reads is refused. An interrupt, a hang-up and SIGTERM
+    written in place; a pipe without a reader is refused. An interrupt, a hang-up and SIGTERM
     remove the file as an error does; SIGKILL leaves `.NAME.shardctl-..` beside the target. In
     errors `what` names what is written, where that is more than the file.
 
@@ -36,6 +36,7 @@ def new_file(path: str, what: str = "") -> Iterator[BinaryIO]:
         mode = None
     except (OSError, ValueError) as error:
         raise _unwritable(path, what, _reason(path, error)) from None
+    # A pipe or a device cannot be replaced by a file.
     if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         with _in_place(path, what, mode) as file:
             yield file
@@ -48,6 +49,7 @@ def new_file(path: str, what: str = "") -> Iterator[BinaryIO]:
     with ends_by_exception():
         folder, name = os.path.split(target)
         try:
+            # In the same folder: `os.replace` is atomic within one file system only.
             handle, temporary = tempfile.mkstemp(prefix=f".{name[:50]}.shardctl-", dir=folder)
         except OSError as error:
             raise _unwritable(path, what, _reason(path, error)) from None
@@ -59,6 +61,7 @@ def new_file(path: str, what: str = "") -> Iterator[BinaryIO]:
             permissions = stat.S_IMODE(mode) if mode is not None else 0o666 & ~umask()
             os.chmod(temporary, permissions)
             os.replace(temporary, target)
+        # Interrupts too: nothing half written may stay, whatever ends the block.
         except BaseException as error:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
@@ -100,11 +103,12 @@ def _in_place(path: str, what: str, mode: int) -> Iterator[BinaryIO]:
 
 def _opened(path: str, mode: int) -> BinaryIO:
     if not _OPEN_FILE.fullmatch(path):
-        # Of a named pipe that nobody reads this is an error; else it would wait for a reader.
+        # For a named pipe without a reader this is an error; else it would wait for one.
         handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         os.set_blocking(handle, True)
         return os.fdopen(handle, "wb")
     number = {"/dev/stdout": "1", "/dev/stderr": "2"}.get(path, path.rpartition("/")[2])
+    # A copy of the descriptor, so that closing it leaves the program's own output open.
     return os.fdopen(os.dup(int(number)), "wb")
 
 
@@ -134,6 +138,7 @@ def ends_by_exception() -> Iterator[None]:
 
 
 def umask() -> int:
+    # The only way to read it is to set it.
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

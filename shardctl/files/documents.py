@@ -1,4 +1,4 @@
-"""Plans as JSON, YAML and CSV: the fields that programs rely on, in the order they are promised.
+"""Writes documents as JSON, YAML and CSV, with their fields in a fixed order.
 
 YAML is written by hand, because PyYAML with representers of the same styles is slower and writes
 other bytes. 200,000 records of a plan take its C writer 13.7 s and 800 MB, and `to_yaml` 1.7 s and
@@ -87,6 +87,7 @@ def _json(value: object, indent: str) -> Iterator[str]:
     """Yield a nested value; one that is not is a line of the encoder that is written in C."""
     deeper = indent + "  "
     if isinstance(value, RecordStream):
+        # Every record comes with the separator in front; the first one's comma becomes the bracket.
         pieces = json_lines(value, f",\n{deeper}", "")
         yield f"[{next(pieces)[1:]}"
         yield from pieces
@@ -141,10 +142,15 @@ def _lines(
     separator: str = ", ",
 ) -> Iterator[str]:
     """Yield records as text, many at once: a lead, keys before their values, and an end."""
+    # Before the first value of a record stands the lead, before each other one the separator.
     leads = chain([lead], repeat(separator))
     texts = list(map("".join, zip(leads, keys, strict=False)))
     for count, cells in records.pieces():
+        # One call to format thousands of records: constant texts go into the pattern, the rest are
+        # columns.
         around, columns = zip(*(_shape(cell, *form) for cell in cells), strict=True)
+        # What stands between two values: the end of the one, key and separator, the start of the
+        # next.
         befores = map("".join, zip(("", *around), (*texts, end), (*around, ""), strict=True))
         yield filled([*befores], count, columns)
 
@@ -155,6 +161,7 @@ _Form = Callable[[list[str]], tuple[str, list[str]]]
 
 def _shape(cell: Cell, form: _Form, write: Callable[[Any], str]) -> tuple[str, Any]:
     """Return what stands around the values of a column, and these, as text where they are not."""
+    # A value that all rows share is written once.
     values = shared(cell)
     if values is None or isinstance(values, str | int):
         return "", write(values)
@@ -178,9 +185,11 @@ def _form(write: Callable[[Any], str], plain: bytes, around: str = "", *reserved
 
     def form(texts: list[str]) -> tuple[str, list[str]]:
         text = "".join(texts)
+        # All texts at once: what is left after the plain letters are deleted needs escapes.
         is_plain = text.isascii() and not text.encode().translate(None, plain)
         if is_plain and (around or are_words(texts)):
             return around, texts
+        # Names repeat in a column, so each is escaped once.
         written = {text: write(text) for text in set(texts)}
         return "", [written[text] for text in texts]
 
@@ -344,6 +353,7 @@ def _csv_cell(value: object) -> str:
     shown = inert(f",{printable(value, _MAX_CELL)}")[1:]  # as behind another cell of a line
     text = shown if _NUMBER.fullmatch(shown) else _FORMULA.sub(r"\1'", shown)
     buffer = io.StringIO()
+    # Behind a first cell "0,": alone in its line an empty text would be written as "".
     csv.writer(buffer, lineterminator="").writerow((0, text))
     cell = buffer.getvalue()[2:]
     return cell if inert(cell) == cell else f'"{cell}"'  # a command would begin a line

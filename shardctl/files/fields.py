@@ -1,4 +1,4 @@
-"""The fields of untrusted documents: each checked for its kind, its errors one readable line."""
+"""Reads the fields of untrusted documents: each is checked, and an error is one readable line."""
 
 from __future__ import annotations
 
@@ -57,6 +57,7 @@ def shown(value: object) -> str:
         return "a mapping"
     if isinstance(value, list | tuple):
         return "a list"
+    # Python refuses to write numbers of thousands of digits.
     if isinstance(value, int) and abs(value) > 10**40:
         return "a number of more than 40 digits"
     return quoted(value) if isinstance(value, str) else printable(str(value), 80)
@@ -137,6 +138,7 @@ def _taker(hint: Any) -> _Take:
         inner = _taker(parts[0])  # of what may be None, or an id
         if NoneType in parts:
             return lambda value, path: None if value is None else inner(value, path)
+        # `int | str`: an id, as a number or as "split:id".
         return lambda value, path: value if isinstance(value, str) else inner(value, path)
     if origin is tuple:
         of_item = _taker(parts[0])
@@ -262,6 +264,7 @@ def counts(value: list[Any], what: str) -> PackedInts:
     >>> counts([3, 4], "length of shard {}")
     (3, 4)
     """
+    # Quick for the usual case; else one by one, so that the error names the index.
     plain = set(map(type, value)) <= {int}
     if plain and (not value or (min(value) >= 0 and max(value) <= INT64_MAX)):
         return PackedInts(value)
@@ -305,6 +308,7 @@ def proto_int64(value: object, what: str) -> int:
     if isinstance(value, str):
         if _DIGITS.fullmatch(value):
             return int(value)
+        # Python's int() and float() would take blanks, which protobuf refuses.
         number = _number(value) if " " not in value and len(value) <= 1000 else None
     if isinstance(number, float) and number.is_integer():
         number = int(number)

@@ -58,11 +58,12 @@ def parse_json(data: bytes, *, source: str) -> object:
         raise DatasetError(f"{source}: more than {MAX_VALUES} values")
     text = decode(data, source=source)
     # Each key ends in a quote before its colon; what looks so within a text makes this larger, and
-    # a key that is there twice is but one in the value: so it is told without a look at each.
+    # a key that is there twice is but one in the value: so it is found without looking at each.
     most_keys = data.translate(None, b" \t\r\n").count(b'":')
     del data
     try:
         value: object = json.loads(text, parse_constant=_refuse_constant)
+        # Read a second time, slowly, only where a key may be there twice.
         if _num_keys(value) != most_keys:
             value = None  # which may be large, before the next is made
             value = json.loads(
@@ -110,6 +111,7 @@ def _num_keys(value: object) -> int:
 
 
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    # A dict keeps the last of equal keys: fewer keys than pairs means that one came twice.
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -181,6 +183,7 @@ def _scalar_reader() -> Callable[[str], object]:
         "tag:yaml.org,2002:null": constructor.construct_yaml_null,
     }
 
+    # Lengths are checked before converting: a number of a million digits would take minutes.
     def read(text: str) -> object:
         if len(text) > _MAX_OTHER_DIGITS and _OTHER_BASE.fullmatch(text):
             raise ValueError("too many digits")
@@ -188,6 +191,7 @@ def _scalar_reader() -> Callable[[str], object]:
             if _DECIMAL.fullmatch(text):
                 raise ValueError("too many digits")
             return text
+        # (True, False): a plain scalar, without quotes.
         tag = resolver.resolve(yaml.ScalarNode, text, (True, False))
         convert = tags.get(tag)
         return text if convert is None else convert(yaml.ScalarNode(tag=tag, value=text))
@@ -222,6 +226,7 @@ class _Builder:
         """Return the value that begins with an event."""
         import yaml
 
+        # Aliases could make a few lines into a value of gigabytes, and tags could make objects.
         if isinstance(event, yaml.AliasEvent):
             self.fail(event, f"alias {quoted(event.anchor)}: aliases are not read; write it out")
         if event.tag is not None:
@@ -238,9 +243,11 @@ class _Builder:
 
     def scalar(self, event: Any) -> object:
         text: str = event.value
+        # In quotes, so it is text whatever it looks like.
         if not event.implicit[0]:
             return text
         try:
+            # Nearly all scalars of a large file are lengths: the short way for them.
             plain = text[:1] in _DIGITS and text.isdigit() and text.isascii()
             return int(text) if plain else self.convert(text)
         except (ValueError, OverflowError):  # in base 60 more than a float holds
@@ -268,6 +275,8 @@ class _Builder:
             if key in found:
                 self.fail(event, f"key {shown(key)} is there twice")
             if not isinstance(key, str):
+                # Python's hashes of numbers can be chosen, so that a mapping takes quadratic time
+                # to fill.
                 hashes[hash(key)] += 1
                 if hashes[hash(key)] > _MAX_ALIKE:
                     alike = f"more than {_MAX_ALIKE} number keys with one hash"

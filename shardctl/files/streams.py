@@ -1,4 +1,4 @@
-"""Pipes, stdin and stderr: never waited for without end, and silent where libraries speak.
+"""Pipes, stdin and stderr: nothing waits without end, and libraries do not print.
 
 A FIFO in a folder blocks whoever opens it until another process does; a device may have no end.
 """
@@ -25,7 +25,7 @@ def open_stream(path: str | os.PathLike[str]) -> BinaryIO:
     What a process that runs writes to a pipe of this one (a process substitution) is waited for.
 
     Raises:
-        DatasetError: a device without an end, or a FIFO, for whose writer it could wait for ever.
+        DatasetError: a device without an end, or a FIFO, whose writer may never come.
         OSError: it cannot be opened.
         ValueError: a NUL in the path.
     """
@@ -33,6 +33,7 @@ def open_stream(path: str | os.PathLike[str]) -> BinaryIO:
         return _stdin()
     shown = quoted(path, 200)
     mode = os.stat(path).st_mode
+    # Below /proc or /dev/fd the pipe belongs to a process substitution, whose writer is there.
     if stat.S_ISFIFO(mode) and not os.path.realpath(path).startswith(("/proc/", "/dev/fd/")):
         how = "give the command as <(command), or pipe it to -"
         raise DatasetError(f"{shown} is a named pipe, which is not waited for; {how}")
@@ -58,6 +59,7 @@ def read_stdin(*, max_num_bytes: int) -> bytes:
 def _stdin() -> BinaryIO:
     if sys.stdin is None:
         raise DatasetError("stdin is closed; name a file")
+    # closefd=False: stdin itself stays open for what is read from it later.
     return open(sys.stdin.fileno(), "rb", closefd=False)
 
 
@@ -104,6 +106,7 @@ def _without_descriptor_2() -> Iterator[None]:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 2)
         os.close(nowhere)
+        # Python's own stderr goes to the kept copy, so that our messages still arrive.
         if _is_descriptor_2(own):
             sys.stderr = open(kept, "w", buffering=1, errors=own.errors, closefd=False)  # noqa: SIM115  # closed below
         yield

@@ -1,1 +1,1 @@
-"""Nodes and iterators of tf.data pipelines: what is read, and what is yielded."""
+"""tf.data's dataset objects and iterators in Python, which move counts instead of examples."""

@@ -1,4 +1,4 @@
-"""Batches of elements, and elements of batches."""
+"""`batch` and `unbatch`: examples put together into elements, and taken apart."""
 
 from __future__ import annotations
 

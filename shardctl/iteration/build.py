@@ -1,4 +1,8 @@
-"""From the stages of a pipeline to the nodes that stand for its dataset objects."""
+"""From the stages of a pipeline to the nodes, one for each `tf.data.Dataset` object.
+
+Also what TensorFlow's optimizer changes before a pipeline runs, as far as an order shows it, and
+the iterator of a later pass.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,7 @@ def build(
     3
 
     Raises:
-        UnpredictableOrderError: a stage leaves the order open; a shuffle without a seed does so
+        UnpredictableOrderError: a stage is nondeterministic; a shuffle without a seed is refused
             only where its order is asked for.
         UsageError: TensorFlow refuses the pipeline, or its batches differ in a way that hides rows.
     """
@@ -267,7 +271,7 @@ def _optimized(pipeline: Pipeline) -> Pipeline:
 def iteration_of_pass(node: Node, pass_index: int = 0, *, loop: Loop = "python") -> Iteration:
     """Return the iterator of a pass after the earlier ones were read, as far as the loop reads.
 
-    node: a dataset object that nobody has iterated yet.
+    node: a dataset object that has not been iterated yet.
     loop: "keras-fit" is `fit` or `evaluate` without steps_per_epoch, each epoch a pass. Of so many
         steps as the cardinality says Keras never asks for the end, and then makes an iterator that
         it drops. Without a cardinality it reads the first pass to its end, which costs it a step,

@@ -501,7 +501,7 @@ class DirectedIteration(Iteration):
         return choices[: wrong[0]] if len(wrong) else choices
 
     def _look_out(self, num_choices: int, num_live: int) -> None:
-        """Refuse to look for ever for an input that is never chosen, as TensorFlow would."""
+        """Refuse to search indefinitely for an input that is never chosen, as TensorFlow would."""
         self._barren = 0 if num_live else self._barren + num_choices
         most = self._node.choices.most_in_vain
         expected = 0.0
@@ -555,7 +555,7 @@ class DirectedIteration(Iteration):
 
     @property
     def certain_left(self) -> int:
-        """How many elements there are for certain; none where nobody can tell."""
+        """How many elements there are for certain; 0 where that is not known."""
         if self._is_over or not self._node.choices.is_infinite:
             return 0
         active = np.flatnonzero(self._is_active).tolist()

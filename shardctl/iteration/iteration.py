@@ -45,7 +45,7 @@ class Lasting(Protocol):
         """Return a number that is another one after each change."""
 
     def make_uncertain(self) -> None:
-        """Say that nobody knows the state any more."""
+        """Note that the state is no longer known."""
 
 
 class Node(ABC):
@@ -87,7 +87,7 @@ class Node(ABC):
 
     @property
     def num_elements(self) -> int:
-        """As `cardinality`, but known also where nobody tells TensorFlow, as of record files."""
+        """As `cardinality`, but also where TensorFlow does not know it, as of record files."""
         return self.cardinality_of([node.num_elements for node in self.inputs])
 
     @property
@@ -191,7 +191,7 @@ class Iteration(ABC):
 
     @abstractmethod
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (which query, element), int64[r] each, for every time a code is handed out."""
+        """Return (which query, element), int64[r] each, for every time a code is yielded."""
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         """Yield the codes of elements [start, stop), one element after the other, in pieces."""
@@ -241,7 +241,7 @@ class Iteration(ABC):
         return self.examples(distinct)[within]
 
     def places_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (which query, place), int64[r] each, for every time a code is handed out."""
+        """Return (which query, place), int64[r] each, for every time a code is yielded."""
         query, elements = self.elements_of(codes)
         if self.width == 1 or not len(query):
             return query, elements
@@ -258,7 +258,7 @@ class Iteration(ABC):
         """Return which reading of its source each example is of, int64[q].
 
         They are counted from 0 in this iterator: each repetition of what is below is further ones,
-        also where a cache hands out what was read before.
+        also where a cache yields what was read before.
         """
         with counted():
             return self.codes_at(places)
@@ -278,7 +278,7 @@ class Iteration(ABC):
         return ()
 
     def check(self) -> None:
-        """Refuse to answer where what was pulled depends on timing or on seeds nobody knows.
+        """Refuse to answer where what was pulled depends on timing or on unknown seeds.
 
         Raises:
             UnpredictableOrderError: it does; the text names the stage.
@@ -287,12 +287,12 @@ class Iteration(ABC):
             iteration.check()
 
     def abandon(self) -> None:
-        """Say that nobody reads on; what threads read ahead by then may have changed is unknown."""
+        """Note that reading stops here; what threads that read ahead have changed is unknown."""
         for iteration in self.inputs:
             iteration.abandon()
 
     def cancel(self) -> None:
-        """Say that threads above were reading on when nobody read any more."""
+        """Note that threads above this iterator were still reading when the program stopped."""
         for iteration in self.inputs:
             iteration.cancel()
 
@@ -428,7 +428,7 @@ def lasting_below(node: Node) -> list[Lasting]:
 
 
 def has_prefetch_below(node: Node) -> bool:
-    """Return whether a node, or one below it, hands out of a prefetch."""
+    """Return whether a node, or one below it, yields from a prefetch."""
     return node.has_prefetch or any(map(has_prefetch_below, node.inputs))
 
 
@@ -454,19 +454,19 @@ def read_ahead(node: Node, iteration: Iteration, count: int | None) -> None:
             each.make_uncertain()
 
 
-# Whether iterations hand out codes or numbers of readings; see `Iteration.readings_at`.
+# Whether iterations yield codes or numbers of readings; see `Iteration.readings_at`.
 
 _COUNTED: ContextVar[bool] = ContextVar("counted", default=False)
 
 
 def are_counted() -> bool:
-    """Whether sources hand out zeros, and each repetition adds the readings before it."""
+    """Whether sources yield zeros, and each repetition adds the readings before it."""
     return _COUNTED.get()
 
 
 @contextmanager
 def counted(*, on: bool = True) -> Iterator[None]:
-    """Hand out numbers of readings in this block, or codes where it is not `on`."""
+    """Yield numbers of readings in this block, or codes where it is not `on`."""
     # A context variable and not an argument: every stage passes it on, and few care.
     before = _COUNTED.set(on)
     try:
@@ -479,7 +479,7 @@ def counted(*, on: bool = True) -> Iterator[None]:
 
 
 class Source(Node):
-    """`Dataset.range` or `Dataset.from_tensor_slices`: each iterator hands out the same codes.
+    """`Dataset.range` or `Dataset.from_tensor_slices`: each iterator yields the same codes.
 
     >>> iteration = Source(range(5)).iterate()
     >>> iteration.pull(9), iteration.examples(np.array([4, 0])).tolist()

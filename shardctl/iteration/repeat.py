@@ -1,4 +1,4 @@
-"""Iterators over several others, one after the other: `repeat` that is not fused, `concatenate`."""
+"""`repeat` without fusion and `concatenate`: iterators that read several others in turn."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Joined(Iteration):
 
     @property
     def width(self) -> int | None:
-        """That of all pieces that hand out something, 1 where none does."""
+        """That of all pieces that yield something, 1 where none does."""
         width: int | None = self._kept("width", lambda: common_width(self.pieces))
         return width
 
@@ -119,7 +119,7 @@ class Joined(Iteration):
         return int(self._reading_starts[-1]) if self.is_repeated else super().num_readings
 
     def _counted_from(self, index: int, found: Int64s) -> Int64s:
-        """Return what a piece hands out; where readings are counted, on from those before it."""
+        """Return what a piece yields; readings, where counted, continue from those before it."""
         if not (index and self.is_repeated and readings.are_counted()):
             return found
         numbers: Int64s = found + self._reading_starts[index]
@@ -167,7 +167,7 @@ class Joined(Iteration):
 
 
 def common_width(pieces: Iterable[Iteration]) -> int | None:
-    """Return the width of all that hand out something, 1 where none does, None for several."""
+    """Return the width of all that yield something, 1 where none does, None for several."""
     widths = {piece.width for piece in pieces if piece.pulled}
     return widths.pop() if len(widths) == 1 else None if widths else 1
 
@@ -230,7 +230,7 @@ class RepeatIteration(Joined):
             is_empty = not self._current.pulled
             self._num_ended += 1
             if self._node.count is None and is_empty:
-                # Who reads on behind this end, as threads of a map do, begins a further epoch.
+                # Reading on behind this end, as threads of a map do, begins a further epoch.
                 for each in lasting_below(self._node.child):
                     each.make_uncertain()
                 return done

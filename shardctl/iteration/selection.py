@@ -1,4 +1,4 @@
-"""Stages over one input: take, skip, shard, cache, filter, and those that change no element."""
+"""`take`, `skip`, `shard`, `cache`, `filter`, and stages that change no element but read ahead."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Strided(Node):
     """Elements `first`, `first + stride`, ... of the input, at most `limit` of them.
 
     `take(n)` has a limit, `skip(n)` a first, `skip(-1)` both, `shard(n, i)` a first and a
-    stride; `map`, `prefetch` and `with_options` hand out all.
+    stride; `map`, `prefetch` and `with_options` yield all.
 
     reads_ahead: how many elements threads may read before they are asked for, None any number.
     warm: threads begin when an iterator is made, not when it is first asked.
@@ -64,7 +64,7 @@ class Strided(Node):
         if count == UNKNOWN:
             return count
         if count == INFINITE:
-            # TensorFlow says so of skip(-1) too, which skips all (skip_dataset_op.cc).
+            # TensorFlow calls skip(-1) infinite too, although it skips all (skip_dataset_op.cc).
             return count if self.limit is None or self.first else self.limit
         count = len(range(self.first, count, self.stride))
         return count if self.limit is None else min(self.limit, count)
@@ -81,7 +81,7 @@ class StridedIteration(Derived):
         super().__init__(node.child.iterate())
         self._node = node
         self._is_abandoned = False
-        self._fault: UnpredictableOrderError | None = None  # of what was handed out until then
+        self._fault: UnpredictableOrderError | None = None  # of what was yielded until then
 
     def _advance(self, count: int) -> int:
         node, child = self._node, self._child
@@ -91,7 +91,7 @@ class StridedIteration(Derived):
         # - 1) * stride.
         needed = node.first + (total - 1) * node.stride + 1 - child.pulled
         if total > self.pulled and child.pull(needed) < needed:
-            # All that the input had is read; of a shard, some behind the last that is handed out.
+            # All that the input had is read; of a shard, some behind the last that is yielded.
             total = len(range(node.first, child.pulled, node.stride))
         # take(n) ends without asking the input behind its n-th element.
         elif total == node.limit:
@@ -101,7 +101,7 @@ class StridedIteration(Derived):
     def abandon(self) -> None:
         if not self._is_abandoned:
             self._is_abandoned = True
-            # What threads read beyond it is nobody's, however little is known of it.
+            # What threads read beyond this point is never yielded, so it need not be known.
             try:
                 # Checked now, before threads are taken into account: what was yielded until here
                 # may be certain even though what they read ahead is not.
@@ -179,7 +179,7 @@ class Cache(Node):
         self.inputs, self.shape = (child,), child.shape
         self.kept: Iteration | None = None
         self._is_uncertain = False
-        # Over an input whose iterators are all alike nobody can tell what is kept.
+        # Over an input whose iterators are all alike it makes no difference what is kept.
         self.lasting = () if child.is_fixed else (self,)
 
     @property
@@ -187,7 +187,7 @@ class Cache(Node):
         return int(self.kept is not None)
 
     def make_uncertain(self) -> None:
-        """Say that nobody knows whether threads have filled it."""
+        """Note that threads may have filled it, or not."""
         self._is_uncertain = True
 
     def iterate(self) -> CacheIteration:
@@ -200,7 +200,7 @@ class Cache(Node):
 
 
 class CacheIteration(InPlace):
-    """An iterator that fills the cache, or hands out what it holds."""
+    """An iterator that fills the cache, or yields what it holds."""
 
     def __init__(self, node: Cache) -> None:
         # A filled cache reads the iterator that filled it, and makes none below: no seeds are
@@ -284,7 +284,7 @@ class Filter(Node):
             )
 
     def cardinality_of(self, counts: Sequence[int]) -> int:
-        # tensorflow/core/kernels/data/filter_dataset_op.cc has none of its own.
+        # tensorflow/core/kernels/data/filter_dataset_op.cc defines no cardinality.
         return UNKNOWN
 
     def iterate(self) -> FilterIteration:
@@ -292,7 +292,7 @@ class Filter(Node):
 
 
 class FilterIteration(Derived):
-    """An iterator: what its input has handed out, and how much of that passed."""
+    """An iterator: what its input has yielded, and how much of that passed."""
 
     def __init__(self, node: Filter) -> None:
         super().__init__(node.child.iterate())
@@ -306,7 +306,7 @@ class FilterIteration(Derived):
         wanted, last_passed = self.pulled + count, self._seen
         while (missing := wanted - self._passed) > 0:
             # No more than so many are asked for, so that none is read too early: where all
-            # iterators are alike nobody can tell.
+            # iterators are alike it makes no difference.
             asked = max(missing, PIECE) if self._node.is_fixed else missing
             # In pieces, since of an endless input perhaps nothing ever passes.
             if self._node.is_infinite:

@@ -1,4 +1,4 @@
-"""`shuffle`, and the `repeat` right behind it where TensorFlow makes one op of the two."""
+"""`shuffle`, and `shuffle.repeat` where TensorFlow fuses the two into one op."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_EPOCHS = 3  # kMaxEpochsInBuffer; with more than so many in the buffer none
 class Shuffle(Repeating):
     """`ds.shuffle(buffer)`, and `ds.shuffle(buffer).repeat(count)` in one op.
 
-    count: the epochs, 1 of a plain shuffle, None without end. An epoch is handed out whole before
+    count: the epochs, 1 of a plain shuffle, None without end. An epoch is yielded whole before
         the next begins, but is read as soon as the buffer has room.
 
     >>> from shardctl.iteration.iteration import Source
@@ -51,7 +51,7 @@ class Shuffle(Repeating):
             raise UsageError(f"{generator.stage} of a dataset without end never fills its buffer")
         if buffer == WHOLE_DATASET and count != 1 and child.num_elements < 0:
             # As behind choose_from_datasets. With epochs of 8, 9 and 9 elements TensorFlow 2.21
-            # handed out another order than a buffer as large as the first epoch does.
+            # yielded another order than a buffer as large as the first epoch does.
             raise UnpredictableOrderError(
                 f"{generator.stage} with the repeat behind it, of a dataset whose passes may "
                 "differ in length: what its buffer holds then is not known; "
@@ -63,7 +63,7 @@ class Shuffle(Repeating):
 
 
 class ShuffleIteration(Joined):
-    """An iterator: the epochs that are handed out, and those that are in the buffer already.
+    """An iterator: the epochs that are yielded, and those that are in the buffer already.
 
     It follows tensorflow/core/kernels/data/shuffle_dataset_op.cc, whose slices are epochs here.
     """
@@ -127,7 +127,7 @@ class ShuffleIteration(Joined):
         self._num_opened += 1
 
     def _clear(self) -> None:
-        """Go on to the first epoch of which the buffer holds something; each takes seeds."""
+        """Advance to the first epoch of which the buffer holds something; each takes seeds."""
         while not self._slices[0].left:
             # A slice is used up only after it has ended, so its epoch is over.
             self._slices.pop(0)
@@ -138,7 +138,7 @@ class ShuffleIteration(Joined):
             self.pieces.append(self._slices[0])
 
     def _hand_out(self, count: int) -> int:
-        """Hand out one element, and as many more as go on in the same way; return how many."""
+        """Yield one element, and as many more as follow in the same way; return how many."""
         front = self._slices[0]
         # The refill happens with the next pull, so of `count` elements the first needs no read.
         more = 0
@@ -181,7 +181,7 @@ class ShuffledEpoch(Derived):
 
     @property
     def left(self) -> int:
-        """Number of elements that are read and not handed out."""
+        """Number of elements that are read and not yielded."""
         return self._child.pulled - self.pulled
 
     def check(self) -> None:
@@ -191,7 +191,7 @@ class ShuffledEpoch(Derived):
 
     @property
     def replay(self) -> ShuffleReplay:
-        """The shuffle of what is read so far; of what is handed out so far nothing changes."""
+        """The shuffle of what is read so far; of what is yielded so far nothing changes."""
         assert self.seeds is not None
         size = self._child.pulled
         buffer = max(1, size) if self._buffer is None else self._buffer

@@ -1,1 +1,1 @@
-"""What others wrote, made a dataset: TFDS metadata, layout files, the catalog, names looked up."""
+"""Reads what others wrote as a `Dataset`: TFDS metadata, layouts, record files, the catalog."""

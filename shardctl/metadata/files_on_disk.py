@@ -1,4 +1,4 @@
-"""The files of a dataset where they lie, compared with what the metadata says of them."""
+"""Compares the files of a dataset in their folders with what the metadata says of them."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ def check_files(dataset: Dataset) -> FilesOnDisk:
     except ShardctlError as error:
         unknown = {split.name: (None,) * split.num_shards for split in dataset.splits}
         return FilesOnDisk(present=False, shard_bytes=unknown, unlisted=str(error))
+    # At least one file of any split has a size, so the dataset is meant to be here.
     present = any(found.count(None) < len(found) for found in sizes.values())
     unclaimed: tuple[FileFinding, ...] = ()
     # A reference to files chooses them, so that no other is one too many.
@@ -103,6 +104,7 @@ def _sizes(split: Split, folders: _Folders) -> tuple[int | None, ...]:
     for part in split.files:
         if part.data_dir is None:
             sizes += [None] * len(part)
+        # All in one folder: one look-up each, without taking paths apart.
         elif part.names is None and "/" not in part.pattern:
             sizes += map(folders[part.data_dir].get, part)
         else:
@@ -125,6 +127,7 @@ def _shard_problems(split: Split, sizes: tuple[int | None, ...]) -> Iterator[Fil
     placed = [part.data_dir is not None for part in split.files for _ in range(len(part))]
     needed = [i for i, length in enumerate(split.shard_lengths) if length and placed[i]]
     missing = [index for index in needed if sizes[index] is None]
+    # A split that was not downloaded is one finding, not one for each of its shards.
     if missing and len(missing) == len(needed):
         first = split.filename(missing[0])
         text = f"no file of split {quoted(split.name)} is here; the first is {quoted(first)}"
@@ -164,6 +167,7 @@ def _size_problem(
         found = sum(size or 0 for size in needed)
         framing = (TFRECORD_HEADER_BYTES + TFRECORD_FOOTER_BYTES) * split.num_examples
         known = dataset.file_format == "tfrecord" and stated and needed and all(needed)
+        # Both figures occur in metadata, see above, so either of them is right.
         wrong = bool(known) and found not in (stated + framing, stated)
         text = (
             f"{have} {found:,} bytes, and the metadata says "
@@ -175,6 +179,7 @@ def _size_problem(
 
 def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileFinding]:
     """Yield the record files that are not shards, in the folders that shards are in."""
+    # Names of shards by folder; `shapes` says which split a name without its numbers belongs to.
     claimed: dict[str, set[str]] = {}
     shapes: dict[tuple[str, str], tuple[Split, int]] = {}
     for split in dataset.splits:
@@ -183,6 +188,7 @@ def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileFindin
                 folder, name = _placed(part, path)
                 if folder is not None:
                     claimed.setdefault(folder, set()).add(name)
+            # All names of a pattern have one shape, that of the first.
             if part.names is None and len(part):
                 folder, name = _placed(part, part[0])
                 shapes.setdefault((folder or "", _shape(name)), (split, part.num_shards))
@@ -193,6 +199,7 @@ def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileFindin
             if alike is not None:
                 split, num_shards = alike
                 said = _TOTAL.search(name)
+                # `-of-00008` beside a dataset of 4 shards: left over from another preparation.
                 total = int(said[1]) if said else num_shards
                 what = f"one of {total}" if total != num_shards else "one too many"
                 text = f"the metadata has {num_shards} shards of split {quoted(split.name)}"

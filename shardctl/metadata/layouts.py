@@ -41,6 +41,7 @@ def read_layout_file(path: AnyPath) -> Dataset:
     from shardctl.files.parse import read_document
 
     document = read_document(path)
+    # Documents of ours say their kind; a layout written by hand says none.
     kind = document.get("kind") if isinstance(document, Mapping) else None
     with fields.said_about(printable(str(path))):
         if kind == "layout":
@@ -180,6 +181,7 @@ def _listed_split(record: Mapping[str, object], folder: str | None) -> Split:
     lengths = fields.counts([one.get("num_examples") for one in shards], "num_examples")
     _check_totals(record, lengths, "its shards")
     filenames = [fields.text(shard.get("filename"), "filename") for shard in shards]
+    # Older documents have no `files`, so the names of the shards are taken.
     files = record.get("files", [{"names": [os.path.basename(one) for one in filenames]}])
     num_bytes = record.get("metadata_bytes", record.get("num_bytes"))
     split = Split(
@@ -190,6 +192,7 @@ def _listed_split(record: Mapping[str, object], folder: str | None) -> Split:
     )
     if len(lengths) and not split.files:
         raise DatasetError("files must be a template of file names or a list, not empty")
+    # Names are stated twice, as a pattern and for each shard: a file edited by hand may differ.
     for stated, meant in zip(filenames, split.filenames, strict=True):
         if stated != meant:
             raise DatasetError(f"file {quoted(stated)} is {quoted(meant)} by its files")
@@ -204,6 +207,7 @@ def _folders(value: object, dataset: Dataset, folder: AnyPath) -> Iterator[Datas
         splits = []
         for part in one.splits:
             whole = dataset.split(part.name)
+            # Folders are in order, so each has the next shards of a split.
             first, first_part = shards[whole.name], parts[whole.name]
             shards[whole.name] += part.num_shards
             parts[whole.name] += part.num_parts
@@ -458,6 +462,7 @@ def _short_split(name: str, split: Mapping[str, object], dataset: Mapping[str, A
     num_examples, num_shards = stated["num_examples"], stated["num_shards"]
     if not 1 <= num_shards <= MAX_NUM_SHARDS:
         raise DatasetError(f"num_shards {num_shards} is not between 1 and {MAX_NUM_SHARDS}")
+    # The last boundary of TFDS's formula: beyond 2**53 floats may miss the number itself.
     if round(num_examples * num_shards / num_shards) != num_examples:
         raise DatasetError(
             f"num_examples {num_examples} is too large for TFDS's boundaries, which are floats; "

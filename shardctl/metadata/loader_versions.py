@@ -1,4 +1,4 @@
-"""The versions that `verify` found equal on this machine, a small file each in the cache folder.
+"""Versions of loaders that `verify` found equal on this machine: a file each in the cache folder.
 
 A file that is damaged, or of another rule, is as none: the version is then verified anew.
 """
@@ -39,6 +39,7 @@ def verified_version(loader: str, version: str) -> VerifiedVersion | None:
         )
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
+    # Another rule or another package beside it makes the old proof worthless.
     wanted = (loader, public_version(version), LOADERS[loader].rule_version, beside_of(loader))
     return kept if (kept.loader, kept.version, kept.rule, kept.beside) == wanted else None
 
@@ -84,7 +85,7 @@ def _path(loader: str, version: str) -> Path | None:
 # Which version of a library is installed; its package is not imported for that.
 
 
-@cache  # an order is planned many times, and nobody installs a library meanwhile
+@cache  # an order is planned many times, and versions do not change meanwhile
 def installed_version(package: str) -> str | None:
     """Return the version of a package without what says how it was built; None without it.
 

@@ -1,4 +1,4 @@
-"""Names of datasets, and where they lead: folders of data dirs, then the built-in catalog."""
+"""Names of datasets, looked up in data dirs and then in the built-in catalog."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _VERSION = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9
 class DatasetName:
     """A name to look up; `version` may have wildcards, None is the newest.
 
-    `typed` is the name as its writer has it, "" where nobody wrote it.
+    `typed` is the name as the user wrote it, "" where it was not typed.
     """
 
     name: str
@@ -166,7 +166,7 @@ def data_dirs(
 ) -> DataDirs:
     """Return the data dirs: `--data-dir`, then `TFDS_DATA_DIR`, then `~/tensorflow_datasets`.
 
-    The data_dir of a project stands in for `--data-dir` where that is not given.
+    The data_dir of a project is used where `--data-dir` is not given.
 
     >>> env = {"HOME": "/home/me", "TFDS_DATA_DIR": "~/tfds"}
     >>> [str(folder) for folder in data_dirs(None, env, Project())]
@@ -184,6 +184,7 @@ def data_dirs(
         shown = quoted(folder if is_remote(folder) else in_environment, 200)
         found.append((folder, "environment", f"{DATA_DIR_VARIABLE} {shown}"))
     found.append((expand_home("~/tensorflow_datasets", env), "default", ""))
+    # Reversed, so that of a folder that is named twice the first source stays.
     first = {folder: (kind, source) for folder, kind, source in reversed(found)}
     in_order = dict.fromkeys(folder for folder, _, _ in found)
     return DataDirs(
@@ -240,6 +241,7 @@ def find_dataset(dirs: Iterable[AnyPath], wanted: DatasetName) -> AnyPath | None
             default; they are listed as the choices. Or a remote data dir cannot be asked.
     """
     for data_dir in dirs:
+        # Both readings in one data dir before the next one: its order counts most.
         for reading in wanted.readings():
             found = _find_in(data_dir, reading)
             if found is not None:
@@ -281,6 +283,7 @@ def _find_in(data_dir: AnyPath, wanted: DatasetName) -> AnyPath | None:
 def _newest_in(folder: AnyPath, wanted: str | None) -> AnyPath | None:
     exact = wanted is not None and version_key(wanted) is not None
     versions = [wanted] if exact and wanted is not None else _subfolders(folder)
+    # The newest that holds a dataset: a folder that TFDS left unfinished is no version.
     while (version := newest_version(versions, wanted)) is not None:
         if _holds_dataset(folder / version):
             return folder / version
@@ -294,6 +297,7 @@ def _default_config(root: AnyPath) -> str | None:
         return None
     metadata = read_json(path)
     config = metadata.get("default_config_name") if isinstance(metadata, dict) else None
+    # A separator would lead out of the folder of the dataset.
     return config if isinstance(config, str) and config and os.sep not in config else None
 
 
@@ -304,7 +308,7 @@ def _holds_dataset(folder: AnyPath) -> bool:
 def _subfolders(folder: AnyPath) -> list[str]:
     """Return the names of the folders in a folder; none where a local one cannot be listed.
 
-    Of a remote one that cannot be asked nobody knows whether it has what is looked for.
+    A remote one that cannot be asked is an error: it may hold what is looked for.
     """
     try:
         return subfolders(folder)

@@ -79,6 +79,7 @@ def project_files(start: Path) -> Iterator[Path]:
         return
     for candidate in (folder, *folder.parents):
         path = candidate / PROJECT_FILENAME
+        # lexists: a link to nowhere is found too, and its error is better than silence.
         if os.path.lexists(path):
             yield path
 
@@ -100,6 +101,7 @@ def project_of(text: bytes, path: Path) -> Project:
     document = parse_yaml(text, source=source)
     with fields.said_about(source):
         settings = fields.mapping({} if document is None else document, "the file")
+    # Outside `said_about`, since the error names file and line itself.
     for key in settings:
         if key not in PROJECT_KEYS:
             raise _unknown_key(key, text, source)
@@ -232,7 +234,7 @@ _NAMED = re.compile(r"--(?:no-)?([a-z][a-z-]*)|^([^=:\s]+)(?=[=:])")
 def located(error: Error, project: Project, section: Section, given: Collection[str] = ()) -> Error:
     """Return an error with file and line, where it is about what a section of a file states.
 
-    It is so where the first setting that it names, of those that somebody has set, was set there
+    It is so where the first setting that it names, of those that are set, was set there
     and not by an option; `given` holds the arguments that options set. Else it is the same error.
     """
     if str(error).startswith(project.shown_path):
@@ -241,6 +243,7 @@ def located(error: Error, project: Project, section: Section, given: Collection[
     keys = {main_name(key) for key in map(str, stated)}
     options = {main_name(argument) for argument in given}
     for found in _NAMED.finditer(str(error)):
+        # An option (--name) anywhere in the text, or the word before the first = or :.
         subject = main_name(found[1] or found[2])
         if subject in options or (subject not in keys and setting_called(subject) is None):
             return error  # an option of something else comes first

@@ -1,4 +1,4 @@
-"""A dataset by reference: a folder, a layout file, record files or a name; one or several."""
+"""A dataset by reference: a folder, a layout file, record files or a name; several become one."""
 
 from __future__ import annotations
 
@@ -155,6 +155,7 @@ def named_dataset(
     """Return which dataset is chosen, and from where, whether or not it is there; see above."""
     source: Source = "option"
     folder, said_by = cwd, None
+    # The order of these branches is the precedence that `choose_dataset` promises.
     if not refs and (named := env.get(ENVIRONMENT_VARIABLE)):
         refs, source, said_by = [named], "environment", ENVIRONMENT_VARIABLE
     elif not refs and project.dataset and project.path is not None:
@@ -166,6 +167,7 @@ def named_dataset(
         return replace(fallback, folder=cwd / fallback.folder)
     elif not refs:
         refs, source = [DEFAULT_DATASET], "default"
+    # From here on no reference has a password in it; the store remembers what was given.
     public = tuple(map(public_url, refs))
     return NamedDataset(refs=public, source=source, folder=folder, said_by=said_by)
 
@@ -203,6 +205,7 @@ def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
     if is_fixed(ref) or not _is_path(ref, cwd):
         return ref
     relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
+    # A folder called "mnist" must not be read as the dataset of that name.
     is_clear = "/" in relative or relative.startswith(".") or not (cwd / ref).is_dir()
     return relative if is_clear else f"./{relative}"
 
@@ -268,6 +271,7 @@ def _read(ref: str, search: _Search) -> Dataset:
         raise DatasetError(f"no dataset {quoted(ref)}; {_FORMS}")
     if search.on_disk and is_remote(ref):
         raise DatasetError(f"{quoted(ref, 200)} is not on a disk")
+    # The order matters: what exists wins over what it could mean as a name.
     for read in _KINDS:
         dataset = read(ref, search)
         if dataset is not None:
@@ -341,7 +345,7 @@ def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Se
 
 
 def _names_a_file(path: RemotePath) -> bool:
-    """Return whether a URL is that of a file; where its name leaves it open the store is asked."""
+    """Return whether a URL is that of a file; where its name does not tell, the store is asked."""
     if path.name == DATASET_INFO_FILENAME or path.suffix in LAYOUT_SUFFIXES:
         return True
     if _means_record_files(path.name):

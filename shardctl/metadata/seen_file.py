@@ -52,6 +52,7 @@ def read_seen(path: Path | str, codes: ExampleCodes, *, ids: bool = False) -> Se
     shown = quoted(path, 200)
     try:
         with open_stream(path) as raw:
+            # Looked at without being read, since a pipe cannot be rewound.
             start = raw.peek(2)[:2]  # type: ignore[attr-defined]  # it is buffered
             if start == _GZIP:
                 with gzip.GzipFile(fileobj=raw) as unzipped:
@@ -78,6 +79,7 @@ def read_kept(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArr
     kept = read_seen(path, codes, ids=True).codes
 
     def passes(wanted: Int64s) -> NDArray[np.bool_]:
+        # `kept` is sorted: the place where a code would be holds it, or it is not there.
         rows = np.minimum(np.searchsorted(kept, wanted), max(len(kept) - 1, 0))
         return kept[rows] == wanted if len(kept) else np.zeros(len(wanted), bool)
 
@@ -88,6 +90,7 @@ def _read(file: BinaryIO, codes: ExampleCodes, shown: str, ids: bool) -> SeenExa
     found = array("q")
     files: dict[str, tuple[int, int]] = {}
     number, line = 0, b"\n"
+    # Bounded, so that a file without line ends does not fill the memory.
     while more := file.readline(_MAX_LINE + 1):
         number, line = number + 1, more
         if len(line) > _MAX_LINE:
@@ -116,6 +119,7 @@ def _code(text: str, files: dict[str, tuple[int, int]], codes: ExampleCodes) -> 
     """
     name, _, index = text.rpartition(TFDS_ID_SEPARATOR)
     first, length = files.get(name, (0, 0))
+    # The quick way for every file that was met before: no pattern is matched again.
     if index.isascii() and index.isdigit() and len(index) <= 18 and int(index) < length:
         return first + int(index)
     code = codes.parse_tfds_id(text)

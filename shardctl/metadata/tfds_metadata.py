@@ -95,6 +95,7 @@ def tfds_folders(path: AnyPath) -> list[AnyPath]:
     found: list[AnyPath] = []
     at_once = isinstance(path, RemotePath)
     level, num_folders = [path / name for name in _subfolders(path, strict=True)], 0
+    # Level by level, so that remote folders of one level are asked at the same time.
     for depth in range(_MAX_DEPTH):
         num_folders += len(level)
         below: list[AnyPath] = []
@@ -126,6 +127,7 @@ def holds_tfds_metadata(folder: AnyPath) -> bool:
         return False
     if isinstance(folder, RemotePath):
         return True
+    # Without files of theirs beside it the metadata is not even read.
     if not (is_file(folder / _STATE_OF_ARROW) or _has_files_of_hugging_face(folder)):
         return True
     try:
@@ -264,6 +266,7 @@ def _all_plain(value: Sequence[object]) -> bool:
     """Whether every item is an int, or every item text of ASCII digits only."""
     kinds = set(map(type, value))
     if kinds == {str}:
+        # One look at all digits together; 20 digits or more might be beyond an int64.
         text = "".join(value)  # type: ignore[arg-type]
         return text.isascii() and text.isdigit() and max(map(len, value)) < 20 and "" not in value  # type: ignore[arg-type]
     return kinds <= {int}
@@ -343,6 +346,7 @@ def _leaves(value: object, path: str) -> Iterator[tuple[str, int | None]]:
         feature.get("pythonClassName", feature.get("python_class_name")), "the class of a feature"
     )
     kind = name.rpartition(".")[2] if name.startswith(_TFDS) else ""
+    # A proto `oneof`: of a feature only the field of its own kind is there.
     content = next((one for one in feature.values() if isinstance(one, Mapping)), {})
     if kind == "FeaturesDict":
         inner = fields.mapping(content.get("features", {}), "the features")
@@ -361,7 +365,7 @@ def _leaves(value: object, path: str) -> Iterator[tuple[str, int | None]]:
 
 
 def _array_bytes(content: Mapping[str, Any]) -> int | None:
-    """Return the bytes of an array of a shape and dtype, None where one of them is open."""
+    """Return the bytes of an array of a shape and dtype, None where one of them is unknown."""
     shape = fields.mapping(content.get("shape", {}), "a shape")
     size = _DTYPE_BYTES.get(str(content.get("dtype")))
     lengths = [_dimension(one) for one in fields.items(shape.get("dimensions", []), "dimensions")]
@@ -370,6 +374,6 @@ def _array_bytes(content: Mapping[str, Any]) -> int | None:
 
 
 def _dimension(value: object) -> int | None:
-    """Return a length, None where it is open: null or -1."""
+    """Return a length, None where it is unknown: null or -1."""
     length = -1 if value is None else fields.proto_int64(value, "a length")
     return None if length < 0 else length

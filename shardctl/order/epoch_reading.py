@@ -1,4 +1,8 @@
-"""An epoch of TFDS's reader: the files of a host, the seeds of its shuffles, and the interleave."""
+"""One epoch as TFDS's reader reads it, before any shuffle buffer.
+
+It holds the files of a host, the seeds of the file shuffle and of the buffer, and the interleave.
+From these any position of the epoch follows without reading a file.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +141,7 @@ class EpochReading:
         return opened[by_row], by_row
 
     def state(self, num_read: int) -> InterleaveState:
-        """Return what is open once this host has so many examples."""
+        """Return which files are open, and where, once this host has so many examples."""
         # With `ds.shard` the reader also reads what it skips: num_read * stride examples of all
         # hosts.
         return self.interleave.state(min(num_read * self.stride, self.interleave.num_examples))

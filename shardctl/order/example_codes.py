@@ -1,4 +1,8 @@
-"""Example codes: one int64 for an example of any of the splits that a spec reads."""
+"""Example codes: an int64 that names an example of any of the splits that a spec reads.
+
+Orders work with codes alone. This module converts codes to ids (`train:5`), to TFDS's `tfds_id` and
+to places in files, and back.
+"""
 
 from __future__ import annotations
 

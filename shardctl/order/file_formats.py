@@ -1,4 +1,4 @@
-"""What a spec selects, and which of its files TFDS or tf.data read otherwise than metadata says."""
+"""Resolves a spec, and warns where TFDS or tf.data read its files otherwise than metadata says."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ def num_rows_written(length: int) -> int:
 
 
 def refuse_open_splits(resolved: Resolved) -> None:
-    """Refuse `all` where each run reads the splits in an order of its own.
+    """Refuse `all` where each run reads the splits in another order.
 
-    For every answer that depends on the order of the splits; one that does not goes on with the
+    For every answer that depends on the order of the splits; one that does not continues with the
     warning that `resolved` has.
 
     Raises:

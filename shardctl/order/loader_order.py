@@ -1,4 +1,8 @@
-"""The order in which another loader than TFDS's hands out the examples of a dataset."""
+"""The order in which a loader other than TFDS's yields the examples of a dataset.
+
+The loader's rule (`loaders/`) knows lengths and settings; here its indices become examples. Also
+here: which version of the loader's library is in force, and whether its rule is proven.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +29,13 @@ from shardctl.spec.subsplit import SplitRange
 
 
 class LoaderOrder(Order):
-    """Every example that one process of a loader hands out, all epochs of it, from 0.
+    """Every example that one process of a loader yields, over all epochs, counted from 0.
 
     A loader counts the examples of a spec by their index, in the order of their files. Its rule
     (`loader`) knows lengths and settings alone; here indices become codes.
 
     Raises:
-        UnpredictableOrderError: the loader leaves this order open.
+        UnpredictableOrderError: with these settings the order is nondeterministic.
         UsageError: the loader refuses these settings, or its rule does not know them.
     """
 
@@ -49,7 +53,7 @@ class LoaderOrder(Order):
         version: str | None = None,
         assumptions: Sequence[str] = (),
     ) -> None:
-        """`assumptions` are those of who asks, beside those of the rule."""
+        """`assumptions` are those of the caller, in addition to those of the loader's rule."""
         self.dataset = dataset
         self.settings = settings
         self.loader: Loader = LOADERS[settings.loader]
@@ -99,7 +103,7 @@ class LoaderOrder(Order):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the order depends on though nobody stated it, a sentence each."""
+        """What the order depends on although no setting states it, a sentence each."""
         return (*self._assumptions, *self.sequence.assumptions)
 
     def _lengths_of_shards(self) -> Int64s:

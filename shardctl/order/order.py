@@ -1,4 +1,4 @@
-"""The interface of an order: which example is at which position of a pass, and the other way."""
+"""`Order`, the interface of all orders: from positions of a pass to examples, and back."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ContinuedBy = Literal["file_instructions", "shardctl.tfds", "loader"]
 
 
 def ignore(count: int) -> None:
-    """Take a report that nobody wants."""
+    """Do nothing with a report of progress."""
 
 
 @dataclass(frozen=True, kw_only=True)

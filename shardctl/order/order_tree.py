@@ -1,4 +1,8 @@
-"""The hash tree over an order, and the digests of a part of it, in any version of the digests."""
+"""The hash tree over an order, from which `diff` finds the blocks in which two orders differ.
+
+An order is cut into cells of 4,096 positions. Each has a digest, a leaf covers a power of two of
+them, and the root stands for the whole order. Snapshots keep the leaves.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +143,7 @@ def tree_of(
     version: int = NEWEST,
     advance: Callable[[int], None] = ignore,
 ) -> HashTree:
-    """Return the hash tree over an order; `advance` is told how many positions are done.
+    """Return the hash tree over an order; `advance` is called with the positions done.
 
     >>> from shardctl.dataset.dataset import Dataset, Split
     >>> from shardctl.spec.subsplit import SplitRange
@@ -168,7 +172,7 @@ def tree_of(
 # where the splits of a cell differ, over their names, the index of the name at each position, and
 # the ids in 8 bytes. That is version 1. In version 2 a cell of one split whose ids count on one by
 # one, in at most a third as many runs as positions, none of which begins with an id from 2**51 on,
-# is told by its first id and then the place and the first id of every other run, in 8 bytes each.
+# is hashed as its first id, then the place and the first id of every other run, 8 bytes each.
 
 _NARROW = 1 << 32  # ids below this are hashed as 4 bytes
 _PLACE_BITS = (CELL_SIZE - 1).bit_length()

@@ -1,4 +1,4 @@
-"""Which order does a spec have? The one way from a spec to an order, for every question."""
+"""From a spec and settings to an `Order`: every command and function gets its order here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TFDS's reader as a source of a pipeline: each iterator of it is one reading of the files."""
+"""TFDS's reader as the source of a pipeline with stages: each iterator reads the files once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ENDLESS = 42  # bits for the positions of a reading without end
 
 
 class ElementKeys:
-    """How the bits of the tickets of one reader are shared out.
+    """How the bits of one reader's element keys, called tickets in the code, are shared out.
 
     Its number among all readers is in the topmost bits, the position in a reading in the lowest,
     and the number of the reading between the two.
@@ -53,7 +53,7 @@ class ElementKeys:
         """Return the ticket at position 0 of a reading.
 
         Raises:
-            UsageError: there are more readings than tickets can tell apart.
+            UsageError: there are more readings than the bits for them can count.
         """
         if reading >= self._readings:
             raise UsageError(
@@ -124,7 +124,7 @@ class ReaderNode(Node):
 
     @property
     def is_infinite(self) -> bool:
-        """Whether the files repeat for ever."""
+        """Whether the files repeat indefinitely."""
         return self.reader.settings.repeat_files and bool(self.reader.epoch_size)
 
     @property

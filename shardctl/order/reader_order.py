@@ -1,4 +1,4 @@
-"""The order of TFDS's reader, and of shard, shuffle, repeat and batch behind it."""
+"""The order of TFDS's reader, and of shard, shuffle, repeat and batch behind it, in closed form."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MOST_SLOTS = 1 << 8
 _MOST_LOOKED_AT = 1 << 16  # files, once for each example
 _FIRST = 16  # epochs that are looked at together, so that the first answer comes at once
 _STEPS_AT_ONCE = 1 << 22  # of shuffle buffers that are followed before the next answers
-_AT_ONCE = 1 << 16  # positions that are told together
+_AT_ONCE = 1 << 16  # positions that are yielded together
 _MANY_FILES = 1 << 20  # of more than so many files, one reading is kept
 MAX_OPENED = 1 << 23  # files of a reading of files that repeat, some 200 bytes each
 
@@ -59,11 +59,11 @@ class ReaderOrder(Order):
     TFDS caches what is small, and a cache repeats its first pass; no order changes, since of files
     that are shuffled anew it caches one at most (TFDS core/dataset_builder.py, _should_cache_ds).
 
-    With `repeat_files` the files repeat for ever and an epoch is as many examples as they hold: of
+    With `repeat_files` the files repeat indefinitely; an epoch is as many examples as they hold. Of
     the stream without end, the order is `epochs` times as many.
 
     Raises:
-        UnpredictableOrderError: TensorFlow leaves this order open.
+        UnpredictableOrderError: with these settings the order is nondeterministic.
         UsageError: fewer files than hosts of `InputContext`, a bad list of files, TFDS's guard.
 
     >>> from shardctl.dataset.dataset import Split
@@ -95,7 +95,7 @@ class ReaderOrder(Order):
         self.reads = own_rows(self.given, settings)
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._cycle = settings.cycle_length(ordered=dataset.ordered)
-        # Files that repeat are one stream, which goes on behind the order.
+        # Files that repeat are one stream, which continues after the end of the order.
         self.is_one_stream = settings.repeat_files
         self.num_streams = 1 if self.is_one_stream else settings.epochs
         self._readings: dict[int, EpochReading] = {}
@@ -151,7 +151,7 @@ class ReaderOrder(Order):
 
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
-        """What the order depends on though nobody stated it, a sentence each; mostly none."""
+        """What the order depends on although no setting states it, a sentence each; mostly none."""
         unstated = unstated_reading(
             self.settings, is_counted=self.dataset.is_counted, num_files=len(self.given)
         )
@@ -356,7 +356,7 @@ class ReaderOrder(Order):
         """Return the reading of the files in an epoch, before the shuffle buffer.
 
         With repeated files epoch 0 stands for all; the list of files, which has no end, is cut
-        where `stop` examples of it are handed out at least, None for all of them.
+        where at least `stop` examples of it have been yielded, None for all of them.
         """
         if not self.is_one_stream:
             return self._built_reading(0 if self._files_are_alike else epoch)

@@ -1,4 +1,4 @@
-"""What of an order is measured: all of an epoch, or stretches spread evenly over it."""
+"""What the quality metrics measure: a whole epoch, or stretches spread evenly over a large one."""
 
 from __future__ import annotations
 
@@ -184,14 +184,14 @@ def stretches(
 
 
 def epoch_length(order: Order) -> int:
-    """Return how many examples of an epoch are handed out; the last batch may be dropped."""
+    """Return how many examples of an epoch are yielded; the last batch may be dropped."""
     return min(order.epoch_size, order.num_examples)
 
 
 def _whole(codes: Int64s, storage: StorageOrder) -> OrderSample:
     ranks, shards = storage.of(codes)
     if len(ranks) != storage.num_ranks or storage.num_read != storage.num_ranks:
-        # Some are left out, or come twice: ranks among those that are handed out.
+        # Some are left out, or come twice: ranks among those that are yielded.
         # Ranks without gaps, 0 .. n - 1; an example that comes twice gets two that follow each
         # other.
         by_rank = np.argsort(ranks, kind="stable")

@@ -1,4 +1,4 @@
-"""What pictures of an order show: places in storage over an epoch, visits of slots, groups."""
+"""What pictures of an order show: where in storage its examples lie, and which slot reads what."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Strips:
     """The visits of the positions [start, stop), in the order of positions.
 
     `is_cut`: `stop` is before what was asked for, as there are more visits, or positions, than are
-    looked at. The first visit may have begun before `start`, the last one go on after `stop`.
+    looked at. The first visit may have begun before `start`, the last one may end after `stop`.
     """
 
     visits: tuple[Visit, ...]

@@ -1,4 +1,4 @@
-"""What do the readers of a pipeline read: which datasets, and which part of each?"""
+"""What the readers of a pipeline read: which datasets, and which part of each."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def sources(
     origins: dict[ast.Read, Origin] = {}
     warnings: list[str] = []
     for read, (own, label, ranges) in zip(reads, labelled, strict=True):
-        # Whether examples are in order decides how a reader of its own reads.
+        # Whether a dataset is ordered decides how its reader reads: each part keeps its own flag.
         parts[read] = (own if own is whole else replace(whole, ordered=own.ordered), ranges)
         own_spec = found[read].spec
         origins[read] = Origin(name=f"{label}{own_spec}", dataset=own, spec=own_spec)
@@ -197,7 +197,7 @@ def spec_of_reader(
     if read.spec is not None:
         return read.spec
     if read.listed:
-        if read.data is None:  # as only a file that somebody edited says
+        if read.data is None:  # only a file that was edited says so
             raise UsageError("read: files that the script lists itself need data, their pattern")
         listed: str = provided("listed")(read.data, dataset, look=not is_known)
         return listed
@@ -234,7 +234,7 @@ def ask_for_one_source(settings: ReadSettings) -> str:
     return phrase("; to ask about one source, leave out {stages} and give its data= as {dataset}")
 
 
-# What a pipeline reads, told of the order or of settings in either form.
+# What a pipeline reads, for settings with stages and for settings without.
 
 
 def spec_as_given(resolved: Resolved, settings: ReadSettings) -> str:
@@ -286,7 +286,7 @@ _LESS = "end the stages earlier with take(N), or read a part as train[:1%]"
 def progress_of(
     stages: ast.Pipeline, sizes: Mapping[ast.Read, int], pass_index: int = 0
 ) -> Progress | None:
-    """Return what is told how far a pipeline is followed; None where counting takes no time.
+    """Return a progress report for following a pipeline; None where counting takes no time.
 
     `sizes` are the examples of its readers.
 
@@ -306,7 +306,7 @@ def progress_of(
 
 
 def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[float, float]:
-    """Return at most how many examples are handed out, in elements of how many."""
+    """Return upper bounds: of the examples that are yielded, and of those in one element."""
     # Floats, so that "without end" is inf and products cannot overflow.
     source, examples, width = pipeline.source, inf, 1.0
     if isinstance(source, ast.Read):

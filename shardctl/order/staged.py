@@ -1,4 +1,7 @@
-"""The order of a pipeline whose stages are as a script has them, mixtures of readers included."""
+"""The order of a pipeline with stages as a script has them, also of mixtures of several readers.
+
+It is followed in counts, as tf.data would run it (`iteration/`), not in closed form.
+"""
 
 from __future__ import annotations
 
@@ -45,15 +48,15 @@ class StagedOrder(Order):
 
     `readers` are the orders of one epoch of what each reader of the stages reads, all over the
     splits of `dataset`. The epoch of an example is which reading of its source it comes from,
-    counted in this pass from 0; what a cache hands out again counts as read again. A step is an
+    counted in this pass from 0; what a cache yields again counts as read again. A step is an
     element of the pipeline, where elements are batches.
 
     A pipeline without end is followed as far as it is asked about; `num_examples` is then no more
-    than a bound of that. `origins` say what each reader reads, `advance` is told of elements as
-    they are counted.
+    than a bound of that. `origins` say what each reader reads, `advance` is called as elements
+    are counted.
 
     Raises:
-        UnpredictableOrderError: a stage leaves this order open; the text names it.
+        UnpredictableOrderError: a stage makes the order nondeterministic; the text names it.
         UsageError: what TensorFlow refuses as well; the text names the stage.
     """
 
@@ -141,7 +144,7 @@ class StagedOrder(Order):
 
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
-        """What the order depends on though nobody stated it, of all readers."""
+        """What the order depends on although no setting states it, of all readers."""
         return tuple(dict.fromkeys(text for one in self._orders for text in one.assumptions))
 
     @cached_property
@@ -154,7 +157,7 @@ class StagedOrder(Order):
         node = self._unrepeated
         if node is None or node.is_infinite:
             return most
-        # A pipeline of its own, with seeds of its own: counting must not take seeds from the real
+        # A separate pipeline with separate seeds: counting must not take seeds from the real
         # one.
         root = node.iterate()
         root.pull(EVERYTHING)
@@ -162,7 +165,7 @@ class StagedOrder(Order):
 
     @property
     def _unrepeated(self) -> Node | None:
-        """What the stages of one reader up to the first repeat are alone, None where it is open."""
+        """The stages of one reader up to the first repeat as a node, None where that is unknown."""
         source, stages = self.stages.source, self.stages.stages
         repeat = next((i for i, s in enumerate(stages) if isinstance(s, Repeat)), None)
         if repeat is None or not isinstance(source, Read) or len(self.sources) > 1:

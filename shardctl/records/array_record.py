@@ -1,4 +1,4 @@
-"""ArrayRecord files by their library, which checks the checksum of each chunk that it reads."""
+"""ArrayRecord files, counted and checked by the `array_record` library."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ def _footer_offset(block: bytes) -> int:
     found = _POSTSCRIPT.search(block)
     if found is None:
         return 0
+    # A protobuf varint: 7 bits a byte, the lowest first; the top bit says that more follow.
     return sum((byte & 0x7F) << 7 * index for index, byte in enumerate(found[1]))
 
 
@@ -101,6 +102,7 @@ def _refused_whole(error: Exception, num_bytes: int) -> FileContents:
 
 
 def _read_all(reader: Any, num_records: int, num_bytes: int, report: Report) -> FileContents:
+    # So many records as take about _BLOCK bytes on average.
     size = max(1, _BLOCK * num_records // max(num_bytes, 1))
     damage, done, first = None, 0, 0
     while first < num_records and damage is None:
@@ -124,6 +126,7 @@ def _damage(reader: Any, first: int, stop: int) -> Damage | None:
     error = _error(reader, first, stop)
     if error is None:
         return None
+    # Bisection: the library refuses a whole range without saying which of its records is bad.
     while stop - first > 1:
         middle = (first + stop) // 2
         in_first_half = _error(reader, first, middle)
@@ -131,6 +134,7 @@ def _damage(reader: Any, first: int, stop: int) -> Damage | None:
             first = middle
         else:
             error, stop = in_first_half, middle
+    # The error of the one record, where reading it alone fails again.
     error = _error(reader, first, stop) or error
     said = str(error)
     found = _CHUNK.search(said) or _BYTE.search(said)

@@ -1,4 +1,4 @@
-"""Parquet files by pyarrow, and Arrow files by the metadata of their messages and by pyarrow."""
+"""Parquet files, counted by pyarrow, and Arrow files, counted by the metadata of their messages."""
 
 from __future__ import annotations
 
@@ -68,6 +68,7 @@ def _read_parquet(
     except _failures() as error:
         return replace(nothing, damage=refused(error, empty=not num_bytes))
     stated, num_groups = int(opened.metadata.num_rows), opened.metadata.num_row_groups
+    # The footer states the rows twice; two numbers that disagree are a damaged footer.
     of_groups = sum(opened.metadata.row_group(group).num_rows for group in range(num_groups))
     if of_groups != stated:
         text = f"its footer says {stated} rows, and {of_groups} by its groups"
@@ -77,6 +78,8 @@ def _read_parquet(
     num_rows = num_read = 0
     damage: Damage | None = None
     for group in range(num_groups):
+        # Many rows at a time, and only in a group that fails one by one, for the number of the bad
+        # one.
         rows, failure = _decoded_rows(opened, group, _ROWS_AT_ONCE, report)
         if failure is not None:  # row by row up to the first bad one
             rows, again = _decoded_rows(opened, group, 1, report)
@@ -92,6 +95,8 @@ def _read_parquet(
             damage = Damage(kind="broken", text=text)
     stopped = damage is not None and damage.record is not None
     return FileContents(
+        # Where the reading stopped at a damaged row, the footer still says how many there should
+        # be.
         num_records=stated if stopped else num_rows,
         num_bytes=num_bytes,
         num_bytes_read=num_bytes if damage is None else num_read,
@@ -165,7 +170,9 @@ def _rows_of_stream(window: Window, end: int, position: int = 0) -> tuple[int, i
         begins = 8 if prefix.startswith(CONTINUATION) else 4
         if len(prefix) < begins:
             raise _damaged(num_rows or 0, "cut", position, "the length of a message is cut off")
+        # Either continuation (4 bytes) and length (4), or from older writers the length alone.
         length = int.from_bytes(prefix[begins - 4 : begins], "little", signed=True)
+        # A length of 0 marks the end of the stream.
         if length == 0 and num_rows is not None:
             if not is_in_file and window.at(position + begins, 1):  # which no reader sees
                 text = "data follows the end of the stream"
@@ -191,6 +198,7 @@ def _rows_of_stream(window: Window, end: int, position: int = 0) -> tuple[int, i
             raise _damaged(num_rows or 0, "cut", position, text)
         num_rows = (num_rows or 0) + rows
         num_batches += kind == _ROWS
+        # Prefix, metadata, and the body, whose data is jumped over.
         position += begins + length + num_bytes
 
 
@@ -245,6 +253,7 @@ def _decoded(source: ByteSource, has_footer: bool, stated: int, report: Report) 
         for batch in batches():
             batch.validate(full=True)
             num_rows += batch.num_rows
+            # pyarrow does not say how far it has read, so progress goes by the share of the rows.
             reached = source.num_bytes * num_rows // max(stated, 1)
             report(reached - done)
             done = reached
@@ -268,6 +277,8 @@ def read_message(metadata: bytes) -> tuple[int, int, int]:
     Raises:
         ValueError: it is no such message.
     """
+    # Fields of the table Message by number: 1 the kind of the header, 2 the header, 3 the length of
+    # the body; of a RecordBatch 0 is the number of rows, 1 its columns (Message.fbs).
     table = _Table(metadata, _number(metadata, "I", 0))
     kind, num_bytes, num_rows = table.scalar(1, "B"), table.scalar(3, "q"), 0
     if kind not in (_SCHEMA, _DICTIONARY, _ROWS):
@@ -308,6 +319,9 @@ class _Table:
     position: int
 
     def _field(self, number: int) -> int | None:
+        # The list of fields (vtable) lies at a signed distance in front. It begins with its own
+        # size and that of the table, 2 bytes each; then an offset for each field, 0 where it has
+        # its default.
         fields = self.position - _number(self.data, "i", self.position)
         entry = 4 + 2 * number
         if entry + 2 > _number(self.data, "H", fields):

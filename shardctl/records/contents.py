@@ -1,4 +1,4 @@
-"""What a record file holds, and the first thing that is wrong with it."""
+"""What a record file holds, the first damage in it, and the interface of all record formats."""
 
 from __future__ import annotations
 
@@ -71,6 +71,7 @@ class FileContents:
         >>> FileContents(num_records=3).finding("f", 4, "train").reason
         'holds 3 examples, not 4'
         """
+        # The compression first: read with another one, nothing else about the file matters.
         damage = self._of_another_compression(compression) or self.damage
         if damage is None:
             if self.num_records == expected:

@@ -38,6 +38,8 @@ class MDS:
         window = Window(source, report, ahead=_AHEAD)
         found = _counted(window, source.num_bytes, checksums=checksums)
         num_read, damage = window.num_bytes_read, found.damage
+        # The name may not tell that a shard is compressed, so it is looked at only where it is no
+        # shard.
         if damage is not None:
             packing = packed_as(window.at(0, 16))
             if packing is not None:
@@ -62,12 +64,14 @@ def _num_samples(data: Bytes, num_bytes: int | None, *, checksums: bool) -> int:
     if len(header) < 2 * _NUMBER:
         text = "the file is empty" if not header else f"{len(header)} bytes of its header are there"
         raise DamagedError("cut" if header else "broken", text, byte=0)
+    # The count, and the first offset, which is where the header with its columns ends.
     num_samples, first = struct.unpack("<II", header)
     columns = _NUMBER * (num_samples + 2)  # where they begin: behind the count and the offsets
     if not columns < first <= columns + _MOST_COLUMNS:
         raise DamagedError("broken", "no MDS shard: its header contradicts itself", byte=0)
     if checksums:
         _check_offsets(data, num_samples, first)
+    # The last offset (the end of all samples) and the columns as JSON.
     tail = data.at(columns - _NUMBER, first - columns + _NUMBER)
     if len(tail) < first - columns + _NUMBER:
         raise DamagedError("cut", "its header is cut off", byte=0)
@@ -75,6 +79,7 @@ def _num_samples(data: Bytes, num_bytes: int | None, *, checksums: bool) -> int:
     if not _are_columns(tail[_NUMBER:]):
         text = "no MDS shard: no columns are behind its offsets"
         raise DamagedError("broken", text, byte=columns)
+    # Of a compressed shard the size is not known: it must hold `end` bytes, and none behind them.
     if num_bytes is None and not (data.is_within(end) and not data.at(end, 1)):
         wrong = "more or fewer bytes are there"
     elif num_bytes not in (None, end):
@@ -88,6 +93,7 @@ def _num_samples(data: Bytes, num_bytes: int | None, *, checksums: bool) -> int:
 
 def _check_offsets(data: Bytes, num_samples: int, first: int) -> None:
     """Raise where a sample does not begin behind the one before."""
+    # Offsets must not decrease, else a sample would have a negative length.
     before = first
     for done in range(0, num_samples + 1, _PIECE):
         size = min(_PIECE, num_samples + 1 - done)
@@ -105,6 +111,7 @@ def _check_offsets(data: Bytes, num_samples: int, first: int) -> None:
 def _are_columns(text: bytes) -> bool:
     try:
         columns = json.loads(text)
+    # Any bytes may be here: neither bad JSON nor deep nesting is more than "no columns".
     except (ValueError, RecursionError):
         return False
     return isinstance(columns, dict) and "column_names" in columns

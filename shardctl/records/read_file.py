@@ -1,7 +1,7 @@
-"""One record file, of any format that is read here; whatever is in its place ends in an answer.
+"""Counts one record file of any format; whatever lies at the path, the result is an answer.
 
-The one home of counting: `FORMATS` has the formats, `count_file` counts a file that was listed,
-near or far, `read_record_file` whatever is at a path.
+`FORMATS` has the formats, `count_file` counts a file that was listed, local or remote, and
+`read_record_file` whatever is at a path.
 """
 
 from __future__ import annotations
@@ -124,17 +124,20 @@ def format_of_name(path: str) -> str | None:
     >>> format_of_name("tfrecord/part-00000")
     """
     name = re.split(r"[/\\]", path)[-1].lower()
+    # A suffix counts also before a number: "toy.tfrecord-00000-of-00001", but not "tfrecords_old".
     endings = (
         (found.start(), known)
         for known, counter in FORMATS.items()
         for suffix in counter.suffixes
         for found in re.finditer(re.escape(suffix) + r"(?![a-z0-9_])", name)
     )
+    # The last one in the name: "a.tar.parquet" is parquet.
     return max(endings, default=(0, None))[1]
 
 
 def _not_read(path: str, error: Exception) -> FileContents:
     """Return what is at a path that a store or a library failed to read."""
+    # What is in its place explains more than what the system said when it was opened.
     there = None if is_remote(path) else _not_there(path)
     if there is not None:
         return there
@@ -146,6 +149,7 @@ def _not_read(path: str, error: Exception) -> FileContents:
 def _not_there(path: str) -> FileContents | None:
     """Return what is in the place of a local file, None where it is a file."""
     try:
+        # lstat first, so that a link to nowhere is told apart from no file at all.
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
             status = os.stat(path)

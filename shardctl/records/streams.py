@@ -1,4 +1,4 @@
-"""A file that is read forwards: with jumps, unpacked as a stream, or by a copy of a part of it."""
+"""Record files read forwards: in windows with jumps, unpacked as a stream, or by a partial copy."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ class Window:
         self._near = _REMOTE_NEAR if remote else _NEAR
         self._least = _REMOTE_HEADER if remote else 0
         self._first = _REMOTE_FIRST if remote else _FIRST
+        # A file that fits into one request is read by one.
         if ahead or source.num_bytes <= self._ahead:
             self._first = self._ahead
 
@@ -75,6 +76,8 @@ class Window:
         if inside < 0:
             return position
         num_asked = self.num_asked
+        # The innermost loop of counting: no method call a record. A header that is cut or damaged
+        # has the length NO_LENGTH, so that it ends the loop.
         while (stop := inside + frame + lengths[buffer[inside : inside + header]]) <= num_bytes:
             inside = stop
             num_asked += 1
@@ -86,11 +89,13 @@ class Window:
         return position <= self._source.num_bytes
 
     def _filled(self, position: int, size: int) -> bytes:
+        # Whether what was asked so far lies close together on average: then it pays to read ahead.
         near = position < self._near * self.num_asked
         ahead = self._first if self.num_asked == 1 else self._ahead
         wanted = max(size, ahead if near else self._least)
         stop = min(position + wanted, self._source.num_bytes)
         inside = position - self._start
+        # What is left of the old buffer is kept, so that no byte is read twice.
         known = self._buffer[inside:] if 0 <= inside < len(self._buffer) else b""
         begin = position + len(known)
         more = self._source.read(begin, stop) if begin < stop else b""
@@ -120,6 +125,7 @@ def partial_copy(
         if stop - start > _LARGE:
             stack.enter_context(_at_once)
         copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="shardctl-"))
+        # The same length, so that offsets in the footer are right.
         copy.truncate(source.num_bytes)
         copy.seek(start)
         for begin in range(start, stop, _PIECE):
@@ -155,6 +161,7 @@ def packed_as(head: bytes) -> str | None:
     """
     for name, signature in _SIGNATURES:
         if head.startswith(signature):
+            # "BZh" alone is too common: the magic number of the first block must follow.
             return None if name == "bzip2" and head[4:10] != b"1AY&SY" else name
     return None
 
@@ -185,6 +192,7 @@ class Forwards:
         self._asked = position
         if self._start + len(self._buffer) >= position + size:
             return
+        # Pieces in front of the place are unpacked and dropped.
         while self._start + len(self._buffer) < position:
             self._start += len(self._buffer)
             self._buffer = self._next()
@@ -218,6 +226,7 @@ class Unpacked(Forwards):
 
     def behind(self) -> bytes:
         """Return what follows the end of the stream, up to 64 KiB of it, zeros left out."""
+        # What the decompressor was given behind its end, and what was not read from the file yet.
         rest: bytes = self._stream.unused_data
         if self.num_bytes_read < self._source.num_bytes:
             stop = min(self.num_bytes_read + (1 << 16), self._source.num_bytes)
@@ -234,6 +243,7 @@ class Unpacked(Forwards):
         while not stream.eof:
             packed = self._waiting or self._read()
             try:
+                # Bounded, so that a small file that unpacks to gigabytes does not fill the memory.
                 more: bytes = stream.decompress(packed, _UNPACKED_PIECE)
             except _REFUSED as error:
                 said = printable(str(error), 100)
@@ -241,6 +251,7 @@ class Unpacked(Forwards):
             self._waiting = stream.unconsumed_tail
             if more:
                 return more
+            # Nothing came in, nothing came out, and the stream has not ended.
             if not packed and not stream.eof:
                 raise DamagedError("cut", f"the {self._kind} file is cut off")
         return b""
@@ -256,6 +267,7 @@ class Unpacked(Forwards):
 
 def _decompressor(kind: str) -> Any:
     if kind == "gzip":
+        # | 16: zlib's flag for a gzip header and trailer, whose checksum it verifies.
         return zlib.decompressobj(zlib.MAX_WBITS | 16)
     if kind != "zstd":
         raise MissingDependencyError(f"files compressed with {kind} are not read")

@@ -45,12 +45,13 @@ class TFRecord:
     ) -> FileContents:
         """Return what a file holds; without `checksums` the data of records is jumped over.
 
-        Lengths are checked in any case. A record whose data is damaged is counted, and the reading
-        goes on behind it; behind a damaged length nothing says where records begin. A file that is
-        compressed as a whole is decompressed in any case; record and byte are those inside.
+        Lengths are checked in any case. A record whose data is damaged is counted, and reading
+        continues behind it; behind a damaged length nothing says where records begin. A file
+        that is compressed as a whole is decompressed in any case; record and byte are those inside.
         """
         window = Window(source)
         header = window.at(0, TFRECORD_HEADER_BYTES)
+        # A header whose checksum matches settles it: compressed data does not pass by chance.
         plain = not header or Lengths()[header] != NO_LENGTH
         compression = None if plain else compression_of(window.at(0, _TELLING))
         inside = None if compression is None else _Inflated(source, window, compression)
@@ -87,8 +88,10 @@ class Lengths(dict[bytes, int]):
         if len(header) != TFRECORD_HEADER_BYTES:
             return NO_LENGTH
         length, stored = _HEADER.unpack(header)
+        # The checksum is of the 8 bytes of the length.
         if masked(google_crc32c.value(header[:8])) != stored:
             return NO_LENGTH
+        # Files with a different length for each record must not fill the memory.
         if len(self) < _MOST_KNOWN:
             self[header] = length
         return int(length)
@@ -96,6 +99,7 @@ class Lengths(dict[bytes, int]):
 
 def masked(crc: int) -> int:
     """Return a CRC32C as it is stored (xla/tsl/lib/hash/crc32c.h: Mask)."""
+    # Rotated right by 15 bits, and a constant added.
     return (((crc >> 15) | (crc << 17)) + CRC32C_MASK_DELTA) & 0xFFFFFFFF
 
 
@@ -130,6 +134,7 @@ class _Scan:
                     self._note_short(position, TFRECORD_HEADER_BYTES, len(header))
                 break
             stop = position + FRAME + length
+            # Of compressed data the end shows only by unpacking up to there.
             if end is None and not checksums:
                 is_there = self._data.is_within(stop)
             else:
@@ -143,6 +148,7 @@ class _Scan:
                 self._note("data", position, "its data does not match its checksum")
             self.num_records += 1
             position = stop
+            # All further records that are whole in the buffer, in one tight loop.
             if isinstance(self._data, Window) and not checksums:
                 asked = self._data.num_asked
                 position = self._data.hop(stop, lengths, TFRECORD_HEADER_BYTES, FRAME)
@@ -161,6 +167,7 @@ class _Scan:
     def _is_sound(self, position: int, length: int) -> bool | None:
         """Return whether the data of a record matches its checksum, None where it is not whole."""
         at, left, crc = position + TFRECORD_HEADER_BYTES, length + TFRECORD_FOOTER_BYTES, 0
+        # A record may be larger than memory: its checksum is continued piece by piece.
         while left > TFRECORD_FOOTER_BYTES + _PIECE:
             piece = self._data.at(at, _PIECE)
             if len(piece) < _PIECE:
@@ -177,6 +184,7 @@ class _Scan:
     def _note_short(self, position: int, needed: int, left: int) -> None:
         """Note that a header or a record is not whole; nothing, at the end."""
         fault = None if self._inside is None else self._inside.fault
+        # More is missing than a file that was cut off would lack: the length itself is wrong.
         if needed - TFRECORD_FOOTER_BYTES - left > _PLAUSIBLE:
             behind = left - TFRECORD_HEADER_BYTES
             text = f"its length is {needed - FRAME}, and {behind} bytes are left"
@@ -207,6 +215,7 @@ def compression_of(head: bytes) -> Compression | None:
     """
     if head[:3] == b"\x1f\x8b\x08":
         return "GZIP"
+    # zlib: method 8 with a window of 32 kB at most, and two bytes that 31 divides.
     if len(head) < 2 or head[0] & 0x8F != 0x08 or int.from_bytes(head[:2], "big") % 31:
         return None
     return None if opened(head, "ZLIB") is None else "ZLIB"
@@ -255,6 +264,8 @@ class _Inflated(Forwards):
     def _next(self) -> bytes:
         if self.end is not None:
             return b""
+        # Empty output means that more input is needed, the end, or a fault; TensorFlow's buffer
+        # decides.
         while not (output := self._decompress()):
             if self.fault is not None or not self._refill():
                 self._finish()
@@ -272,6 +283,7 @@ class _Inflated(Forwards):
             self.fault = ("broken", f"its {self.compression} data are damaged {behind}: {said}")
             return b""
         self._begun = self._begun or bool(self._input)
+        # Input that did not fit into the output of this call stays for the next.
         self._input = self._inflate.unconsumed_tail
         if self._inflate.eof:
             self._input = self._inflate.unused_data
@@ -284,6 +296,7 @@ class _Inflated(Forwards):
         """Read more of the file; return False where nothing is left or no room for it."""
         if self._inflate.eof:
             return False
+        # The input buffer is never larger than TensorFlow's; what is in it takes room.
         size = min(BUFFER - len(self._input), self._source.num_bytes - self._num_read)
         more = self._window.at(self._num_read, size)
         if len(more) < size:

@@ -67,6 +67,7 @@ def _walked(data: Bytes) -> tuple[FileContents, Archive]:
     damage = damage or archive.damage
     num_samples = samples.num_samples
     if damage is not None:
+        # A last sample of which a file is cut off or refused is not whole, so it is not counted.
         if archive.damage is not damage or archive.is_last_cut:
             num_samples = samples.without_last()
         damage = replace(damage, record=num_samples if samples.num_samples else None)
@@ -146,7 +147,11 @@ class Archive:
         self._data = data
         self._position, self._header, self._is_short = 0, b"", False
         self._tar = tarfile.TarFile(
-            fileobj=io.BytesIO(bytes(2 * BLOCK)), encoding="utf-8", errors="surrogateescape"
+            # An empty archive to open; from then on this object is its file, read by read() and
+            # tell().
+            fileobj=io.BytesIO(bytes(2 * BLOCK)),
+            encoding="utf-8",
+            errors="surrogateescape",
         )
         self._tar.fileobj = self  # type: ignore[assignment]
 
@@ -206,8 +211,10 @@ class Archive:
             One of _REFUSED: `tarfile` does not follow it.
         """
         self._position, self._header = position, header
+        # Reads the header, and extended headers with long names; `offset` is then the next header.
         info = tarfile.TarInfo.fromtarfile(self._tar)
         following = self._tar.offset
+        # It must move on, else a damaged size would make the walk endless.
         if following <= position or info.size < 0:
             raise tarfile.HeaderError("its size is negative")
         if any(key == "size" or key.startswith("GNU.sparse.") for key in self._tar.pax_headers):
@@ -223,6 +230,7 @@ class Archive:
         """
         if not 0 <= size <= _MOST_HEADER:
             raise tarfile.HeaderError(f"a header of {size} bytes")
+        # The first block was read already: it is given once, then the bytes that follow.
         found, self._header = self._header or self._data.at(self._position, size), b""
         self._is_short = len(found) < size
         self._position += len(found)
@@ -276,13 +284,14 @@ class Samples:
         self.is_part = True
         key, suffix = found.groups()
         suffix = suffix.lower()
+        # Only neighbours make a sample: a key that comes again later is another sample.
         if key != self.key:
             self.num_samples += 1
             self.key, self._suffixes, self._is_bad = key, set(), False
         if suffix in self._suffixes or suffix in _OWN:
             return f"{quoted(name, 100)}: sample {quoted(key, 100)} has {quoted(suffix, 40)} twice"
         self._suffixes.add(suffix)
-        if suffix == "__bad__" and size:  # a sample that says so is handed to nobody
+        if suffix == "__bad__" and size:  # WebDataset drops a sample that says so
             self._is_bad = True
             self.num_samples -= 1
         return None

@@ -1,1 +1,1 @@
-"""What a snapshot keeps of an order."""
+"""Files that shardctl writes and reads back: plans to resume, positions, snapshots."""

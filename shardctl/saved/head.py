@@ -45,6 +45,7 @@ def identity_fields(dataset: DatasetIdentity) -> Document:
         "dataset": dataset.record(),
         "ordered": dataset.ordered,
         "splits": [
+            # Fields that are None are left out, as a file of an older version has none of them.
             {key: value for key, value in asdict(split).items() if value is not None}
             for split in dataset.splits
         ],

@@ -1,4 +1,4 @@
-"""A plan to resume as the document in a plan file, and the digest at its end."""
+"""The plan file: a plan to resume as JSON or YAML, with a digest against cuts and edits."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ DIGEST = "digest"
 PROOF = "proof"
 REFS = "refs"
 
+# The order of this text is the order of the keys in the file.
 _WRITTEN = re.findall(
     r"\w+",
     "assumptions refs spec pipeline consumed epoch remaining remaining_total file_instructions "
@@ -53,6 +54,7 @@ _WRITTEN = re.findall(
     "unseeded reader num_further_epochs further_epochs continued_by sources advice from_seen "
     "from_consumed",
 )
+# Left out where they are empty; those of `_OF_SOME` where they are None.
 _IF_ANY = ("assumptions", REFS, "hosts", "from_seen", "from_consumed")
 _OF_SOME = (
     *(*_IF_ANY, "stop", "pending", "shuffle", "unseeded", "reader"),
@@ -87,6 +89,7 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
             "a plan file does not hold what hosts had consumed before a run was shared anew; keep "
             "the position instead: get_state returns it, save writes it"
         )
+    # What is written otherwise than the plan has it; all else is taken from its attributes.
     own, has_end, staged = ("index", "count", "num_examples"), plan.has_end, plan.has_stages
     made: PlanDocument = {
         "remaining": plan.remaining if has_end else None,
@@ -105,6 +108,8 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
     document = identity_head(PLAN_KIND, plan.dataset, format_version=PLAN_VERSION)
     for name in _WRITTEN:
         value = made[name] if name in made else getattr(plan, name)
+        # A required field is there even as null, so that a file that was cut off is known by its
+        # keys.
         if name in _REQUIRED or (value is not None and (value or name not in _IF_ANY)):
             document[name] = _plain(value)
     return document
@@ -127,10 +132,12 @@ def digest_of(document: Mapping[str, Any]) -> str:
     """Return the hash of a plan's document, whether it is in JSON, in YAML or in memory.
 
     The digest itself is left out of it, the proof, which is made from the plan, and `refs`: whoever
-    moves a layout file may say so.
+    moves a layout file may correct it.
     """
     lists: list[Reads] = []
 
+    # Lists of instructions may have millions of rows: their number goes into the JSON text, their
+    # columns are hashed below as bytes.
     def without_lists(value: object) -> object:
         if isinstance(value, Reads):
             lists.append(value)
@@ -139,7 +146,12 @@ def digest_of(document: Mapping[str, Any]) -> str:
 
     rest = {key: value for key, value in document.items() if key not in (DIGEST, PROOF, REFS)}
     text = json.dumps(
-        rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=without_lists
+        # Sorted and without blanks, so that JSON, YAML and a formatter all lead to the same digest.
+        rest,
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=True,
+        default=without_lists,
     )
     # 0.2.0 would put what the buffer held into it twice: it refuses a digest of another version.
     held = document.get("mode") == "exact-order" and document.get("num_pending_instructions")
@@ -153,8 +165,10 @@ def digest_of(document: Mapping[str, Any]) -> str:
 def _add(digest: Any, reads: Reads) -> None:
     size = 1 << 16
     for start in range(0, len(reads), size):
+        # NUL is in no file name, so different lists cannot give the same bytes.
         names = "\0".join(reads.filenames(start, start + size))
         digest.update(names.encode("utf-8", "surrogatepass") + b"\0\0")
+    # By the splits that are read, numbered anew: a split added to the dataset changes no digest.
     used = distinct(reads.split)
     digest.update("\0".join(reads.split_names[i] for i in used.tolist()).encode())
     columns = [reads.split, reads.skip, reads.take, reads.examples_in_shard]
@@ -310,12 +324,14 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         _host(item, f"hosts, entry {number}", names)
         for number, item in enumerate(fields.items(document.get("hosts", []), "hosts"))
     ]
+    # Before the other fields are read: a file that was edited gets this error, not a confusing one.
     _check_digest(document, instructions, hosts)
     settings = settings_of_document(fields.mapping(document["pipeline"], "pipeline"), "pipeline")
     on_tf_data = settings.reader.on_tf_data
     calls = fields.items(document["after_read"], "after_read")
     by = document.get("continued_by", CONTINUED_BY[0]) if on_tf_data else "loader"
     reader = document.get("reader")
+    # Fields with a keyword here are made above; the others are read by their annotations.
     plan = fields.record(
         ResumePlan,
         document,
@@ -346,7 +362,9 @@ def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
     unlisted, unseeded = document["file_instructions"] is None, plan.unseeded is not None
     has_no_stop = on_tf_data or plan.from_seen or bool(plan.from_consumed)
     left, word = {plan.remaining, plan.remaining_total}, "with" if unseeded else "without"
+    # Contradictions between fields, each with the sentence for it; True is a fault.
     faults = {
+        # Of another loader a list may be left out as too long; of TFDS's reader never.
         "file_instructions are null where those of a loader are too many alone": unlisted
         is (plan.lists_rest or on_tf_data),
         "stop is of a plan of another loader": (plan.stop is None) != has_no_stop,
@@ -375,6 +393,7 @@ def _left(document: Mapping[str, object], name: str) -> int:
 def _check_digest(
     document: Mapping[str, object], instructions: Reads, hosts: Sequence[HostShare]
 ) -> None:
+    # The digest is made of columns, so the lists as parsed are replaced by what was read of them.
     content: dict[str, Any] = dict(document)
     if document["file_instructions"] is not None:
         content["file_instructions"] = instructions
@@ -434,8 +453,10 @@ def read_instructions(
             a take that do not fit the file.
     """
     records = fields.items(value, what)
+    # Only files with repeated base names say the shard; the first record shows whether all must.
     with_shards = bool(records) and isinstance(records[0], dict) and "shard_index" in records[0]
     keys = (*_KEYS, *more, *(("shard_index",) if with_shards else ()))
+    # All at once by sets, in C; only a list that fails is searched for its first bad record.
     if not _are_alike(records, keys, names):
         number = next(i for i, one in enumerate(records) if not _are_alike([one], keys, names))
         raise DatasetError(
@@ -448,6 +469,7 @@ def read_instructions(
         if key not in more
     }
     skip, take, lengths, *shards = (packed.int64s() for packed in numbers.values())
+    # Not skip + take > lengths, which could overflow an int64.
     wrong = np.flatnonzero((skip > lengths) | (take > lengths - skip))
     if wrong.size:
         at = int(wrong[0])
@@ -464,6 +486,7 @@ def read_instructions(
         ),
         part=np.zeros(len(records), np.int64),
         split=np.fromiter(map(names.__getitem__, map(itemgetter("split"), records)), np.int64),
+        # The file of row i is entry i of the list of names, until a dataset is found for them.
         shard=np.arange(len(records)),
         skip=skip,
         take=take,

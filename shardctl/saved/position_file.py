@@ -47,6 +47,7 @@ class PositionRecord:
 
     def document(self) -> dict[str, Any]:
         """Return the record as the mapping that the file holds."""
+        # The lowest version that can say it, so that an older shardctl reads what it can.
         version = _SHARED_VERSION if self.stretches else _VERSION
         document: dict[str, Any] = {
             **identity_head(POSITION_KIND, self.dataset, format_version=version),
@@ -145,7 +146,7 @@ def stretches_of_document(items: object) -> tuple[RunSegment, ...]:
 
 
 def stretch_document(stretch: RunSegment) -> dict[str, Any]:
-    """Return a stretch as a mapping; hosts in step are [count, hosts], as many as have it in turn.
+    """Return a stretch as a mapping; equal neighbours are [count, how many hosts].
 
     >>> stretch_document(RunSegment(consumed=(64, 64, 48), batch=8))
     {'consumed': [[64, 2], [48, 1]], 'batch': 8, 'host_by': 'even', 'alone': False}
@@ -161,6 +162,7 @@ def _stretch(document: Mapping[str, object], where: str) -> RunSegment:
         if len(pair) != 2:
             raise DatasetError(f"{where}.consumed: [count, hosts] is needed")
         count, num_hosts = (fields.count(number, f"{where}.consumed") for number in pair)
+        # Before the list is made longer: "[1, 10**12]" must not fill the memory.
         if len(counts) + num_hosts > MAX_HOSTS:
             raise DatasetError(f"{where}.consumed: {MAX_HOSTS} hosts at most")
         counts += [count] * num_hosts

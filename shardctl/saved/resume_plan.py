@@ -191,6 +191,7 @@ class ResumePlan(Tabular):
     @property
     def lists_rest(self) -> bool:
         """Whether the file instructions are what is left of the epoch, or of a log."""
+        # A plan without instructions of which something remains left the list out as too long.
         return not self.remaining or bool(self.num_instructions)
 
     @property
@@ -305,6 +306,7 @@ def _made_of_path(given: object) -> ResumePlan | None:
     if isinstance(given, ResumePlan):
         return given
     plan: ResumePlan | None = None
+    # Reading files belongs to a package above this one, which is asked by name.
     if isinstance(given, str | os.PathLike):
         plan = provided("plan")(given)
     return plan
@@ -410,7 +412,7 @@ class ShuffleCall(TfCall):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TakeCall(TfCall):
-    """`ds.take(count)`: the rest of a stream that has no end of its own."""
+    """`ds.take(count)`: the rest of a stream without end."""
 
     call = "take"
     words = "take({0.count})"
@@ -450,5 +452,6 @@ def calls_chained(calls: tuple[AfterRead, ...]) -> str:
     >>> calls_chained((TakeCall(count=9), BatchCall(batch_size=2, drop_remainder=True)))
     '.take(9).batch(2, drop_remainder=True)'
     """
+    # One call that is said in words makes ".a.b" unreadable: then ", then " stands between all.
     in_words = any(isinstance(call, ShardCall) and call.skip_instructions for call in calls)
     return (", then " if in_words else "").join(f".{call}" for call in calls)

@@ -1,4 +1,4 @@
-"""A run that continued with other hosts: what each of them reads of the rest of an epoch.
+"""The rest of an epoch after a run continued with another number of hosts: what each host reads.
 
 The rest is shared out in the order of the files, as runs of examples. A host interleaves the files
 of its runs as it does whole files, each opened once, and shuffles what comes of them with the seeds
@@ -65,9 +65,11 @@ class SharedRest:
     @cached_property
     def reading(self) -> EpochReading:
         """How the files are read; its codes are places in the share, counted along its runs."""
+        # int64[files]: the runs of one file summed up, since the interleave reads them as one file.
         lengths = np.add.reduceat(self.reads.take, self._first_rows) if self.size else _NONE
         return EpochReading(
             interleave=Interleave(lengths, cycle_length=self.cycle, block_length=self.block),
+            # Codes are positions along the runs: file k begins where the files before it end.
             row_codes=np.cumsum(lengths) - lengths,
         )
 
@@ -86,6 +88,7 @@ class SharedRest:
         else:
             begins = range(start, stop, _PIECE)
             pieces = (self.reading.codes(b, min(b + _PIECE, stop)) for b in begins)
+        # From positions in the share to the codes of examples.
         firsts = codes.first_codes(self.reads)
         for places in pieces:
             rows, offsets = self._rows_at(places)
@@ -94,6 +97,7 @@ class SharedRest:
     def pending(self, emitted: int) -> Reads:
         """Return what the buffer holds, an example a row, in the order in which it was read."""
         replay = self.replay
+        # Outputs of the reader that went into the buffer and have not come out.
         places = _NONE if replay is None else self.reading.codes_at(replay.pending(emitted))
         rows, offsets = self._rows_at(places)
         return self.reads.select(rows).trimmed(offsets, np.ones_like(offsets))
@@ -105,15 +109,19 @@ class SharedRest:
         next; what the buffer holds is not among it.
         """
         replay = self.replay
+        # A buffer has read further than it has yielded; what it holds is in `pending`.
         num_read = emitted if replay is None else replay.num_read(emitted)
         if num_read >= self.size:
             return self.reads.select(slice(0, 0)), _NONE
+        # `head` is (file, skip, take) for each file that is open, int64[k, 3]; `first` is the first
+        # file that is not opened yet.
         head, first = self.reading.interleave.open_rest(num_read)
         starts = self.reading.row_codes
         several, num_rows = [], []
         for file, skip, take in head.tolist():
             several.append(self._between(int(starts[file]) + skip, take))
             num_rows.append(len(several[-1]))
+        # Unopened files keep their rows: `diff` is how many rows each of them has.
         first_rows = np.append(self._first_rows, len(self.reads))
         several.append(self.reads.select(slice(int(first_rows[first]), None)))
         return joined(several), np.append(_ints(num_rows), np.diff(first_rows[first:]))
@@ -136,6 +144,7 @@ class SharedRest:
 
     def _rows_at(self, places: Int64s) -> tuple[Int64s, Int64s]:
         """Return (row, offset in what it reads), int64[q] each, at places in the share."""
+        # "right": a row ends where the next begins, so a position at an end is of the next row.
         rows = np.searchsorted(self._ends, places, side="right")
         return rows, places - (self._ends - self.reads.take)[rows]
 
@@ -150,6 +159,7 @@ class SharedRest:
         continued = (
             (reads.split[1:] == reads.split[:-1])
             & (reads.shard[1:] == reads.shard[:-1])
+            # Further on in the same file; a run that goes back opens the file a second time.
             & (reads.skip[1:] >= reads.skip[:-1] + reads.take[:-1])
         )
         return np.flatnonzero(np.append(True, ~continued)) if len(reads) else _NONE

@@ -1,4 +1,4 @@
-"""A snapshot: everything that fixes an order, the hash tree over it, and that order again."""
+"""A snapshot: layout, settings and hash tree of an order, and how that order is rebuilt from it."""
 
 from __future__ import annotations
 
@@ -114,6 +114,7 @@ class Snapshot(Answer):
 def shortened(pipeline: SettingsDocument) -> SettingsDocument:
     """Return the settings with a hash in place of a list of files that is long."""
     names = pipeline.get("file_order")
+    # A list of files of a million names would make a snapshot that no review can show.
     if not names or sum(len(name) + 4 for name in names) <= _MAX_FILE_ORDER_CHARS:
         return pipeline
     digest = hashlib.sha256("\0".join(names).encode("utf-8", "surrogatepass")).hexdigest()
@@ -124,7 +125,7 @@ def checksum(document: Mapping[str, Any]) -> str:
     """Return the checksum of a document, which its own `checksum` takes no part in.
 
     It is over the values and not over their text, so that a formatter of YAML may pass. `refs` are
-    left out as well: whoever moves a layout file may say so.
+    left out as well: whoever moves a layout file may correct them.
     """
     values = {key: value for key, value in document.items() if key not in ("checksum", "refs")}
     text = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
@@ -149,6 +150,7 @@ class ShardHashes:
     @classmethod
     def of(cls, split: Split, size: int) -> ShardHashes:
         """Return the digests of a split's shards, `size` at a time."""
+        # Little endian, so that the digests are the same on every machine.
         lengths, digests = np.array(split.shard_lengths, "<i8"), []
         for start in range(0, split.num_shards, size):
             stop = min(start + size, split.num_shards)
@@ -190,12 +192,14 @@ def pinned_layout(dataset: Dataset, names: Iterable[str]) -> tuple[PinnedSplit, 
     """
     wanted = set(names)
     splits = [_with_base_names(split) for split in dataset.splits if split.name in wanted]
+    # First come, first served: a split that still fits into the room is kept as it is.
     room = MAX_LAYOUT_CHARS
     exact = []
     for split in splits:
         size = _text_size(split)
         exact.append(size <= room)
         room -= size if exact[-1] else 0
+    # The digests are shared among the splits that are hashed.
     chunks = MAX_CHUNKS // max(1, exact.count(False)) or 1
     pinned = []
     for split, fits in zip(splits, exact, strict=True):
@@ -218,6 +222,7 @@ def _text_size(split: Split) -> int:
     return sum(
         len(text) + room
         for texts, room in ((chain.from_iterable(parts), 4), (lengths_in_words(split), 1))
+        # Enough to see that it is too long; the rest of a million names is not made.
         for text in islice(texts, _MOST_TEXTS)
     )
 
@@ -283,6 +288,7 @@ def datasets_of(pinned: Dataset, sources: Sequence[PinnedSource]) -> Mapping[str
     >>> found["b"].name, found["b"].splits[0].name, found["b"].splits[0].num_examples
     ('b', 'train', 5)
     """
+    # Several references may have led to one dataset: it is made once, by its label.
     by_label = {source.label: _part(pinned, source) for source in sources}
     return {source.data: by_label[source.label] for source in sources}
 
@@ -336,6 +342,7 @@ def spec_as_pinned(pinned: Snapshot, settings: ReadSettings) -> str | None:
 def ref_as_pinned(pinned: Snapshot) -> str:
     """Return the dataset of the command that a snapshot names; of a mixture, a source of it."""
     names = {source.data: source.title for source in pinned.sources}
+    # None is the dataset of the command; a mixture without it names one of its sources.
     return names.get(None, next((data for data in names if data is not None), pinned.title))
 
 
@@ -348,6 +355,7 @@ def order_again(pinned: Snapshot, dataset: Dataset, settings: ReadSettings) -> P
     if settings.stages is None:
         return order_of(resolved_spec(dataset, pinned.spec), settings)
     datasets = datasets_of(dataset, pinned.sources)
+    # Datasets as they were pinned, so that no reference is looked up today.
     known = {data: one for data, one in datasets.items() if data is not None}
     spec = pinned.spec if reads_spec(settings) else None
     return order_with_stages(datasets.get(None, dataset), spec, settings, known)

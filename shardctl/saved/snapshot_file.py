@@ -1,4 +1,4 @@
-"""Files that `diff` compares: snapshots, read and written here, and plans."""
+"""Reads and writes snapshots as files, and reads the other files that `diff` compares."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def snapshot_from_document(document: Mapping[str, object]) -> Snapshot:
         DatasetError: another format version; no checksum or another one, so the file is cut off or
             was edited; a field that is missing or ill-formed.
     """
+    # The version first: a newer file may have another checksum, which would look like damage.
     _check_version(document)
+    # The checksum is over lists, which YAML may hold as blocks of words.
     normal = _normal(document)
     if "checksum" not in normal:
         raise DatasetError(f"the snapshot has no checksum: it is cut off or was edited; {_REWRITE}")
@@ -109,6 +111,7 @@ def _snapshot(document: Mapping[str, Any]) -> Snapshot:
         tree=_tree(document),
     )
     _check_sources(pinned)
+    # The root follows from the leaves; stated twice, for people and as a check.
     if pinned.tree.root.hex() != document.get("order"):
         raise DatasetError("order is not the root of the tree")
     return pinned
@@ -177,6 +180,7 @@ def _split(name: str, record: Mapping[str, object]) -> PinnedSplit:
     )
     pinned = partial(PinnedSplit, name=name, num_examples=num_examples, num_shards=num_shards)
     if "shard_lengths" in record:
+        # Before lists of this length are made: the file may come from anywhere.
         if num_shards > _MAX_NUM_SHARDS:
             raise DatasetError(f"num_shards {num_shards} is more than {_MAX_NUM_SHARDS}")
         files = tuple(files_of_field(record.get("files"), num_shards))
@@ -350,12 +354,14 @@ def parsed_file(data: bytes, *, source: str, wanted: str = "plan") -> Mapping[st
     """
     if not data.strip():
         raise DatasetError(f"{source} is empty; it should hold a snapshot or a {wanted}")
+    # Git's marks: such a file may still parse as YAML, with the lines of both sides.
     if re.search(rb"^(?:<{7}|={7}|>{7})(?: |\r?$)", data, re.MULTILINE):
         said = "take one side, or write the file again"
         raise DatasetError(f"{source} holds the marks of a merge conflict; {said}")
     try:
         document = parse_document(data, source=source)
     except DatasetError as error:
+        # Which advice fits: a damaged file of ours, or a file of another kind.
         is_ours = b"format_version" in data[:400]
         cure = (
             f"it was cut off or edited; {_REWRITE}" if is_ours else f"it is no snapshot or {wanted}"
@@ -382,6 +388,7 @@ def listing_of_plan(plan: ResumePlan) -> PlanListing:
     said = {**plan_fields(plan), "after_read": plan.after_read}
     state: dict[str, object] = {}
     for key in (key for key in said if key not in _NO_STATE):
+        # A mapping is compared field by field, so that a difference names the field.
         one_down = said[key] if isinstance(said[key], Mapping) else None
         state |= (
             {key: said[key]} if one_down is None else {f"{key}, {k}": one_down[k] for k in one_down}
@@ -405,6 +412,7 @@ def _plan(item: object) -> ListedPlan:
         title.append(f"host {fields.shown(host.get('index'))} of {fields.shown(host.get('count'))}")
     items = fields.items(plan.get("file_instructions"), "file_instructions")
     splits = [fields.mapping(item, "a file instruction").get("split") for item in items]
+    # In the order in which they first come, as a plan file lists no splits.
     names = {fields.name(name, "split"): place for place, name in enumerate(dict.fromkeys(splits))}
     reads = read_instructions(items, names, "file_instructions", more=("first_id",))
     return ListedPlan(title=", ".join(title), reads=reads)

@@ -1,9 +1,9 @@
-"""What is sure of a shuffle buffer whose seed is not known, and how likely the rest is.
+"""Resuming behind a shuffle buffer of unknown seed: what may be lost or repeated, how likely.
 
 A buffer of B is filled before it yields the first example, and reads one for each that it
 yields (tensorflow/core/kernels/data/shuffle_dataset_op.cc). So after c examples of an epoch of n it
 had read min(n, c + B - 1), whatever its seed is, and held those that had not come out; what a
-prefetch behind it took out besides was not handed to anybody. Which ones those were, the seed
+prefetch behind it took out besides was never yielded. Which ones those were, the seed
 decides: each output is any of the examples in the buffer, with the same chance.
 """
 
@@ -72,17 +72,22 @@ def behind_buffer(
     """
     if risk is not None:
         check_risk(risk, buffer_size)
+    # Before the first output nothing is known to be read; then B, and one more for each further
+    # output.
     num_read = emitted + buffer_size - 1 if emitted else 0
     if num_elements is not None:
         num_read = min(num_read, num_elements)
+    # Without reading again, all that the buffer holds is lost.
     buffers, first, lost = 0, num_read, float(num_read - emitted)
     while risk is not None and lost >= risk:
         buffers += 1
+        # It ends: at first = 0 nothing is lost, which is below every risk.
         first = max(num_read - buffers * buffer_size, 0)
         lost = expected_lost(
             first, buffer_size=buffer_size, emitted=emitted, num_elements=num_elements
         )
     held = num_read - emitted
+    # Lost is what is still in the buffer and was read before `first`.
     most_lost = min(held, first)
     return UnseededBuffer(
         buffer_size=buffer_size,
@@ -93,6 +98,7 @@ def behind_buffer(
         most_lost=most_lost,
         expected_lost=float(f"{lost:.6g}"),  # the same in the last digit on every machine
         least_repeated=max(emitted - first, 0),
+        # If the most is lost (all of it from before `first`), all that was read behind was yielded.
         most_repeated=emitted - first + most_lost,
         risk=risk,
     )
@@ -152,7 +158,9 @@ def expected_lost(first: int, *, buffer_size: int, emitted: int, num_elements: i
         # From output n - B on the buffer is not filled up any more.
         steps = min(emitted, max(num_elements - buffer_size, 0))
         if emitted > steps:
+            # The part of a full buffer that is still there while it empties.
             left = (num_elements - emitted) / min(num_elements, buffer_size)
+    # The logarithm of (1 - 1/B), exact also for a large B; powers become products.
     stay = math.log1p(-1 / buffer_size)
     # The first B are there from the start; input j of the others since output j - B + 1.
     total = min(first, buffer_size) * math.exp(stay * steps)

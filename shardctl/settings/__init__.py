@@ -1,1 +1,1 @@
-"""What fixes an order besides the dataset and the spec."""
+"""The settings of a reading: besides dataset and spec, all that an order depends on."""

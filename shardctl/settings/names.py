@@ -1,6 +1,6 @@
-"""Settings by name: the names that TFDS, tf.data and Keras have for them, mappings, and readers.
+"""Settings by name: what a name of TFDS, tf.data or Keras means; and mappings of settings.
 
-A reader within stages has settings of its own: `read(train, shuffle_seed=3)`.
+A reader within stages has its own settings: `read(train, shuffle_seed=3)`.
 """
 
 from __future__ import annotations
@@ -87,6 +87,8 @@ def main_names(document: Mapping[str, object]) -> dict[str, object]:
         name = str(key) if setting is None else setting.name
         if name in named:
             raise UsageError(f"{key}: the same setting as {written[name]}; keep one")
+        # Under our own name None leaves the setting alone; under a name of TFDS or tf.data it means
+        # what it means there.
         is_theirs = value is None and str(key) != name
         if is_theirs and name == "epochs":
             raise UsageError(
@@ -173,6 +175,7 @@ def with_known_settings(pipeline: Pipeline, made: Callable[..., Any]) -> Pipelin
             settings = made(**arguments)
         except UsageError as error:
             raise UsageError(f"read: {error}") from None
+        # In the order of the table, so that equal readers are equal however they are written.
         own = [setting for setting in SETTINGS if setting.field in arguments]
         kept = ((one.name, one.kind.to_document(getattr(settings, one.field))) for one in own)
         return replace(read, settings=tuple(kept))
@@ -193,6 +196,7 @@ def reader_arguments(read: Read) -> dict[str, Any]:
                 raise UsageError(f"{name} is no setting of a reader")
             if name not in READER_SETTINGS:
                 raise no_such_setting(name, READER_SETTINGS)
+        # A part keeps tuples to be hashable; documents have lists.
         listed = {k: list(v) if isinstance(v, tuple) else v for k, v in named.items()}
         arguments = settings_from_document(listed)
         if HOST_MODES[arguments.get("host_by", DEFAULT_HOST_MODE)].reads_all:

@@ -111,10 +111,12 @@ class ReadSettings:
         return f"ReadSettings({', '.join(f'{name}={_in_short(value)}' for name, value in stated)})"
 
     def __post_init__(self) -> None:
+        # Checking makes a plain int of it, so what it was is noted before.
         unstated = isinstance(self.block, _UnstatedBlock)
         keep_fields(self, _TAKERS)
         if unstated:
             object.__setattr__(self, "block", UNSTATED_BLOCK)
+        # First: of another loader most of the rules below do not hold.
         self._check_loader()
         if self.cycle == "auto" and self.cpus is None:
             raise UsageError(
@@ -147,10 +149,13 @@ class ReadSettings:
                     )
                 raise UsageError(f"{given} is read with {only} only")
             return
+        # A setting that this loader does not read must be at its default, else the answer would
+        # leave it out without a word.
         for name, default in _DEFAULTS.items():
             is_read = SETTING_BY_FIELD[name].is_read_by(loader.name)
             if not is_read and getattr(self, name) != default:
                 given = _argument(name, getattr(self, name))
+                # Some are refused by the library itself, with a reason of its own.
                 if name in loader.refuses:
                     raise UsageError(f"{given}: {loader.refuses[name]}")
                 way = "shardctl help loaders lists its options"
@@ -171,6 +176,7 @@ class ReadSettings:
                 f"it; write {_IN_STAGES[beside[0]]} there"
             )
         try:
+            # Readers within the stages have settings too, checked by this same class.
             object.__setattr__(self, "stages", with_known_settings(stages, ReadSettings))
         except UsageError as error:
             raise UsageError(f"--stages: {error!s}") from None
@@ -287,6 +293,8 @@ class ReadSettings:
                 "deterministic=False yields examples in the order in which they are "
                 "decoded, another in each run; leave it out, or use --deterministic"
             )
+        # The order of checks: what TFDS refuses anyway, then what is never deterministic, then
+        # seeds.
         self._check_seeds()
         if not self.repeat_files:
             return
@@ -308,6 +316,9 @@ class ReadSettings:
                     "--shuffle-files without a seed has another order in each run; give "
                     "--shuffle-seed N"
                 )
+            # TFDS core/reader.py, _read_files: deterministic=False for a shuffle without a
+            # `shuffle_seed`, unless the options say otherwise. The global seed does not count
+            # there.
             if not self.deterministic:
                 raise UnpredictableOrderError(
                     "--shuffle-files with a global seed only: TFDS then interleaves with "
@@ -414,6 +425,7 @@ def with_keywords(
     for name in keywords:
         if setting_called(name) is None and name not in SHARED_NAMES:
             raise no_such_argument(name, [*arguments, *SETTING_BY_FIELD])
+    # A keyword that is None asks for TFDS's default, in place of a value in `given`.
     own: dict[str, Any] = _fields_of(keywords)
     own = {name: _DEFAULTS[name] if own[name] is None else own[name] for name in own}
     return replace(ReadSettings() if given is None else given, **own)
@@ -438,6 +450,7 @@ def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str,
     assumed: dict[str, Any] = {}
     if not settings.reader.on_tf_data:
         return settings, assumed  # its rule knows what is nondeterministic
+    # A global seed alone gives the files an order, but leaves the interleave nondeterministic.
     if settings.shuffles_files and settings.shuffle_seed is None:
         if settings.global_seed is None:
             assumed["shuffle_seed"] = 1
@@ -473,6 +486,7 @@ def unstated_reading(settings: ReadSettings, *, is_counted: bool, num_files: int
     other, and tf.data's own interleave takes blocks of 1, not 16 (tensorflow/python/data/ops/
     interleave_op.py). None where it is stated, makes no difference, or another loader reads.
     """
+    # Then neither the cycle nor the block changes the order, so nothing is assumed.
     in_order = settings.cycle == 1 or (num_files < 2 and not settings.repeat_files)
     if in_order or not is_counted or not settings.reader.has_blocks:
         return None

@@ -1,4 +1,4 @@
-"""Stages as the settings that say the same, where there are such settings; and the other way."""
+"""Between the two forms of a pipeline: settings such as `--buffer 1000`, and stages."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ def of_one_reader(settings: ReadSettings) -> tuple[ReadSettings, ast.Read | None
     reader = settings.stages.source
     if not isinstance(reader, ast.Read):
         return None
+    # What it reads is no matter of settings; only how counts here.
     plain = replace(settings.stages, source=replace(reader, spec=None, data=None))
     short = short_form(replace(settings, stages=plain))
     return (short, reader) if short.stages is None else None
@@ -82,6 +83,7 @@ def stages_of(settings: ReadSettings, total: Callable[[], int] | None = None) ->
     """
     if settings.stages is not None:
         return settings.stages
+    # Other host modes share before the reader, so no stage says them.
     host = settings.host if settings.host_mode.reads_all else None
     seed, reshuffle = settings.buffer_seed, settings.buffer_reshuffle
     stages: list[Stage] = []
@@ -140,8 +142,10 @@ def chain_of(pipeline: ast.Pipeline, *, reads_alike: bool) -> Chain | None:
     chain: Chain = {}
     previous: Stage | None = None
     for stage in pipeline.stages:
+        # Taken out before fusion, so that it does not stand between a shuffle and a repeat.
         if optimized and stage.is_noop:
             continue
+        # A cache repeats its first pass: only without effect if what is before it repeats anyway.
         if isinstance(stage, ast.Cache) and (not reads_alike or "shuffle" in chain):
             return None
         if not _changes_nothing(stage):
@@ -163,8 +167,10 @@ def _may_follow(stage: Stage, chain: Chain, previous: Stage | None) -> bool:
         return False
     # A repeat that is not taken out makes a second iterator after the first ends.
     if isinstance(stage, ast.Repeat):
+        # Without end is no number of epochs; repeat(1) that is kept makes one more iterator.
         is_counted = stage.count not in (None, 1)
         return is_counted and chain.get("shuffle") in (None, previous)
+    # Settings have one seed, not the pair of the kernel.
     return not isinstance(stage, ast.Shuffle) or not isinstance(stage.seed, tuple)
 
 
@@ -204,5 +210,6 @@ def _give_way(kept: dict[str, Any], own: Mapping[str, Any]) -> None:
         kept.pop("file_order", None)
     if own.get("cycle", "auto") != "auto":
         kept.pop("cpus", None)
+    # A seed implies the switch: a switch of the command that is off must not contradict it.
     if "shuffle_seed" in own:
         kept.pop("shuffle_files", None)

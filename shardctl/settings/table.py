@@ -1,7 +1,7 @@
-"""The one table of settings: what each is called, takes, stands for, and how it is said.
+"""The table of all settings: names, kinds of values, defaults, help and words of each.
 
-Checks, documents, options, help pages and the words of an answer are made from it, so a new setting
-is an entry here and a field of `ReadSettings`. Importing it loads neither numpy nor yaml.
+Checks, documents, options, help pages and answers are made from it, so a new setting is an entry
+here and a field of `ReadSettings`. Importing it loads neither numpy nor yaml.
 """
 
 from __future__ import annotations
@@ -128,6 +128,7 @@ class VersionNumber(SettingKind):
     def take(self, value: Any) -> str:
         if not isinstance(value, str):
             raise UsageError("a version in quotes is needed, as in '5.2'")
+        # "+cpu" or "+cu121" says how torch was built; the order is that of the version.
         version = str(value).partition("+")[0]
         if not VERSION.fullmatch(version):
             raise UsageError("a version is numbers with dots, as in 5.2 or 0.2.18")
@@ -265,6 +266,7 @@ class Setting:
         >>> [SETTING_BY_NAME["cycle"].is_read_by(name) for name in ("tfds", "torch")]
         [True, False]
         """
+        # An unknown loader is refused elsewhere; meanwhile the default's settings count.
         loader = READERS.get(name, READERS[SETTING_BY_FIELD["loader"].default])
         of_version = self.field == "loader_version" and bool(loader.proven)
         return self.field in loader.takes or self.field == "loader" or of_version

@@ -1,1 +1,1 @@
-"""Which examples of which files are read: specs, ranges and file instructions."""
+"""From a spec as `train[:10%]` to ranges of examples, file instructions, and each host's part."""

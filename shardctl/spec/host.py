@@ -1,7 +1,7 @@
-"""Hosts, and host modes: the ways of splitting the examples of a spec among hosts.
+"""Hosts, and the three modes in which hosts share the examples of a spec.
 
-Whatever the program asks about a mode it asks its class. A new mode is a class here, in
-`HOST_MODES`, and its calls of TFDS and tf.data in `shardctl.tfds.training.pipeline`.
+Each mode is a class in `HOST_MODES` that answers all questions about itself. Its calls of TFDS and
+tf.data are in `shardctl.tfds.training.pipeline`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def as_host(given: HostLike) -> Host:
 def even_range(start: int, stop: int, index: int, count: int, drop_remainder: bool) -> range:
     """Return the part of [start, stop) that falls to host `index` of `count`.
 
-    The first `remainder` hosts take one example more; with `drop_remainder` nobody does (TFDS
+    The first `remainder` hosts take one example more; with `drop_remainder` none does (TFDS
     core/subsplits_utils.py, _EvenSplit).
 
     >>> [len(even_range(0, 11, i, 3, False)) for i in range(3)]
@@ -268,7 +268,7 @@ class Examples(HostMode):
         return shared.by_all(num_hosts)
 
 
-# In the order in which they are listed; of two that serve as well the first is recommended.
+# In the order in which they are listed; of two that are equally good the first is recommended.
 HOST_MODES: dict[str, HostMode] = {mode.word: mode for mode in (Even(), Files(), Examples())}
 
 DEFAULT_HOST_MODE: HostBy = "even"

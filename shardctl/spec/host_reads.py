@@ -1,4 +1,4 @@
-"""What every host reads of a spec split among hosts: a column a quantity, a value a host."""
+"""How much each host reads of a spec that hosts share: arrays with one value for each host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shardctl.spec.subsplit import SplitRange
 class HostReads(EqualByItems):
     """The hosts' shares under one host mode; each column int64[num_hosts].
 
-    num_examples: examples a host hands out.
+    num_examples: examples a host yields.
     num_read: examples it takes from disk for that. A file is read from its start, so what an
         instruction skips is read as well (`tf.data` skips by reading), and `ds.shard` reads all.
     num_bytes: bytes of these, None where the sizes of the files are unknown.
@@ -65,9 +65,12 @@ class SharedReads:
         >>> even.num_examples.tolist(), even.num_read.tolist(), even.num_shared_files
         ([6, 6], [6, 8], 1)
         """
+        # Hosts cut the ranges before TFDS makes file instructions, so the rows are made anew from
+        # these, in the order of storage, whatever the sort function does later.
         whole = reads_of(self.reads.dataset, self.ranges)
         sizes = np.array([piece.num_examples for piece in self.ranges], np.int64)
         parts = np.minimum(sizes, num_hosts)  # of each range, those that hold anything
+        # int64[parts of all ranges]: which range, and below which host, each part belongs to.
         piece = np.repeat(np.arange(len(sizes)), parts)
         host = np.arange(len(piece)) - (np.cumsum(parts) - parts)[piece]
         each, remainder = np.divmod(sizes, num_hosts)  # the first hosts have one more, `even_range`
@@ -76,6 +79,8 @@ class SharedReads:
         # All ranges lie on one line, which is cut where a part begins and where a file does.
         files = np.cumsum(whole.take) - whole.take
         cuts = distinct(np.concatenate([starts, files]))
+        # int64[cuts]: the file instruction, and below the host, in which each piece between cuts
+        # lies.
         row = np.searchsorted(files, cuts, side="right") - 1
         lengths = np.diff(cuts, append=whole.num_examples)
         rows = whole.select(row).trimmed(cuts - files[row], lengths)
@@ -88,6 +93,7 @@ class SharedReads:
 
         With fewer rows than hosts, which TFDS refuses, the last hosts read nothing.
         """
+        # Each reader begins again with host 0.
         turns = [np.arange(rows) % num_hosts for rows in self._rows_of_readers]
         return self.by_rows(np.concatenate(turns), num_hosts)
 
@@ -95,6 +101,8 @@ class SharedReads:
         """Return what hosts read that read all rows and keep every n-th example of them."""
         one = self.by_files(1)
         stops = np.cumsum(self._rows_of_readers)
+        # ceil((size - i) / n) examples for host i of each reader; `last` counts down from n - 1 for
+        # that.
         sizes = [int(part.sum()) for part in np.split(self.reads.take, stops[:-1])]
         last = np.arange(num_hosts)[::-1]
         num_bytes = one.num_bytes
@@ -113,10 +121,15 @@ class SharedReads:
         rows = self.reads if rows is None else rows
         num_rows = np.bincount(host, minlength=num_hosts)
         # A host may have one file in two rows, and two hosts may have one file.
+        # A number for each file of the dataset: those of a split follow those of the split before
+        # it.
         bases = np.cumsum([0, *(split.num_shards for split in rows.dataset.splits)])
         file = bases[rows.split] + rows.shard
+        # Only rows whose file is in several rows need the sort below; mostly there are few.
         several = np.flatnonzero(np.bincount(file)[file] > 1)
+        # Each pair of a file and a host once, packed into one int64 and sorted by file.
         opened, who = np.divmod(distinct(file[several] * num_hosts + host[several]), num_hosts)
+        # Rows whose file is there once are files; the others are counted by `who` instead.
         num_files = num_rows - np.bincount(host[several], minlength=num_hosts)
         return HostReads(
             num_examples=sum_by(host, rows.take, num_hosts),
@@ -124,6 +137,7 @@ class SharedReads:
             num_bytes=self._bytes_of(rows, host, num_hosts),
             num_files=num_files + np.bincount(who, minlength=num_hosts),
             num_instructions=num_rows,
+            # A file that comes twice here is opened by two hosts.
             num_shared_files=len(distinct(opened[1:][opened[1:] == opened[:-1]])),
         )
 
@@ -133,6 +147,7 @@ class SharedReads:
         for index, sizes in self._sizes.items():
             here = np.flatnonzero(rows.split == index)
             split, read = rows.dataset.splits[index], (rows.skip + rows.take)[here]
+            # The size of a file counts up to where the row ends: what is skipped is read, too.
             if sizes is not None:
                 shard = rows.shard[here]
                 of_rows = _share(sizes[shard], read, split.lengths64()[shard])
@@ -168,7 +183,7 @@ def sum_by(host: Int64s, values: Int64s, num_hosts: int) -> Int64s:
 def _sizes_of(split: Split) -> Int64s | None:
     """Return the size of each file that holds examples, int64[num_shards], None if one is unknown.
 
-    That of the others, which nobody opens, is 0.
+    That of the others, which are never opened, is 0.
     """
     if split.shard_bytes is None:
         return None
@@ -179,6 +194,7 @@ def _sizes_of(split: Split) -> Int64s | None:
 
 def _share(amount: Int64s | np.int64, part: Int64s, whole: Int64s | np.int64) -> Int64s:
     """Return amount * part / whole, halves rounded up, without overflow: part is within whole."""
+    # amount = quotient * whole + rest, so the float product stays below whole * part.
     quotient, rest = np.divmod(amount, whole)
     fraction = np.floor(rest.astype(np.float64) * part / whole + 0.5).astype(np.int64)
     share: Int64s = quotient * part + fraction

@@ -1,4 +1,4 @@
-"""File instructions as columns, in any order of the files, for plans over a million shards."""
+"""File instructions as columns of numbers: plans over a million shards stay small and quick."""
 
 from __future__ import annotations
 
@@ -98,6 +98,7 @@ class Reads:
         """Whether both read the same; one of them may know its files by name alone."""
         if not isinstance(other, Reads):
             return NotImplemented
+        # Indices are compared only where both sides know them; names alone may still agree.
         own, others = self.shard_index, other.shard_index
         return (
             self._has_columns_of(other, "skip", "take", "examples_in_shard")
@@ -138,6 +139,8 @@ class Reads:
     @property
     def first(self) -> Int64s:
         """The id of the first example that each row reads, counted in its split, int64[n]."""
+        # An id counts from the start of the split: the offset of the shard, and what is skipped of
+        # it.
         first = self._of_shards(Split.offsets64)
         return first + self.skip if self.skip.any() else first
 
@@ -214,6 +217,7 @@ class Reads:
 
     def trimmed(self, skip: Int64s, take: Int64s) -> Reads:
         """Return the same rows reading `take` examples after `skip` more of their own range."""
+        # `take` must not exceed what the rows take; nothing checks that here.
         return replace(self, skip=self.skip + skip, take=take)
 
     def between(self, start: int, stop: int) -> Reads:
@@ -250,6 +254,7 @@ class Reads:
             # By split, then shard, then skip: lexsort takes its first key last.
             keys = (reads.skip, reads.shard, *(() if is_constant(reads.split) else (reads.split,)))
             reads = reads.select(np.lexsort(keys))
+        # bool[rows - 1]: whether a row begins where the one before it in the same file ends.
         goes_on = reads.skip[:-1] + reads.take[:-1] == reads.skip[1:]
         goes_on &= np.diff(reads.shard) == 0
         goes_on &= np.diff(reads.split) == 0
@@ -258,6 +263,7 @@ class Reads:
             return reads
         first = np.flatnonzero(starts)
         part, split, skip = (chosen(c, first) for c in (reads.part, reads.split, reads.skip))
+        # Sums between consecutive starts: one for each run.
         take = np.add.reduceat(reads.take, first)
         del first  # as long as a column: the last one goes without it
         shard = reads.shard[starts]
@@ -299,6 +305,7 @@ _CELLS: dict[str, Callable[[Reads], Cell]] = {
 
 def reads_of(dataset: Dataset, ranges: Sequence[SplitRange]) -> Reads:
     """Return the file instructions that read the ranges, in order; empty shards get no row."""
+    # Splits are found by name, since a Split does not know where in its dataset it is.
     index_of = {split.name: index for index, split in enumerate(dataset.splits)}
     several = [
         _of_range(dataset, part, index_of[piece.split.name], piece)
@@ -318,12 +325,14 @@ def joined(several: Sequence[Reads]) -> Reads:
         return several[0]
     names = ("part", "split", "shard", "skip", "take")
     columns = {name: [getattr(reads, name) for reads in several] for name in names}
+    # Of one range, part and split are views of a single number; joined they may stay so.
     joined = {name: joined_constants(columns.pop(name)) for name in ("part", "split")}
     joined |= {name: np.concatenate(each) for name, each in columns.items()}
     return Reads(files=several[0].files, **joined)
 
 
 def _of_range(dataset: Dataset, part: int, split_index: int, piece: SplitRange) -> Reads:
+    # Empty shards between are among `touched`; the last line drops them.
     touched = piece.shards()
     run = slice(touched.start, touched.stop)
     take, skip = piece.split.lengths64()[run], np.zeros(len(touched), np.int64)
@@ -361,9 +370,11 @@ def shard_names(splits: Sequence[Split], split: Int64s, shard: Int64s) -> list[s
         return splits[int(used[0])].filenames_between(run.start, run.stop)
     named = [splits[index] for index in used.tolist()]
     # Each file is named once, however many examples of it there are.
+    # A number for each file of the splits that are used, so that one sort finds the distinct ones.
     starts = np.cumsum([0, *(each.num_shards for each in named)])
     places = starts[used.searchsorted(split)] + shard
     needed = distinct(places)
+    # Where in `needed` the files of each split begin.
     cuts = needed.searchsorted(starts)
     names: list[str] = []
     for index, each in enumerate(named):
@@ -376,7 +387,7 @@ def shard_names(splits: Sequence[Split], split: Int64s, shard: Int64s) -> list[s
     return list(map(names.__getitem__, needed.searchsorted(places).tolist()))
 
 
-# Sort functions: the order in which file instructions are handed to the reader.
+# Sort functions: the order in which the reader gets the file instructions.
 
 
 def sorted_rows(
@@ -397,15 +408,18 @@ def sorted_rows(
         return reads
     starts = np.cumsum([0, *(split.num_shards for split in reads.dataset.splits)])
     row_places: Int64s = starts[reads.split] + reads.shard
+    # int64[rows]: which line of the list names the file of each row.
     keys = _ranks(file_order, reads, row_places)[row_places]
     missing = np.flatnonzero(keys < 0)
     if missing.size:
+        # From the last row to the first, so that the first row of each file stays.
         first = {int(row_places[row]): row for row in missing[::-1].tolist()}  # of each file
         left_out = map(reads.filename, sorted(first.values()))
         raise UsageError(
             f"the file order leaves out {choices(left_out, 3)}; every file that is read needs "
             "a place"
         )
+    # Which row each name stands for. If files come once, this sorts the rows without comparing.
     row_named = np.full(len(file_order), -1)
     row_named[keys] = np.arange(len(keys))
     rows = row_named[row_named >= 0]
@@ -422,8 +436,11 @@ def _ranks(names: Sequence[str], reads: Reads, row_places: Int64s) -> Int64s:
         UsageError: a name of no file or of several, or of one that has been named.
     """
     bases = [base for split in reads.dataset.splits if split.files for base in split.filenames]
+    # Of files with one base name in several folders the last; `several` below has the others.
     last = {base: place for place, base in enumerate(bases)}
     found = [last.get(name.rpartition("/")[2], -1) for name in names]
+    # The quick way, where every base name is there once and is named once. What follows finds out
+    # which rule is broken, or what the end of a path means.
     if found and len(last) == len(bases) and min(found) >= 0 and len(set(found)) == len(found):
         quick = np.full(len(bases), -1)
         quick[found] = np.arange(len(found))
@@ -444,6 +461,7 @@ def _ranks(names: Sequence[str], reads: Reads, row_places: Int64s) -> Int64s:
         if base in several:
             read = read or set(row_places.tolist())
             chosen = _chosen(name, [*several[base], place], reads)
+            # Still several: those that are read at all decide.
             chosen = chosen if len(chosen) == 1 else [place for place in chosen if place in read]
             if len(chosen) > 1:
                 raise UsageError(

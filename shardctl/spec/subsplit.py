@@ -48,11 +48,15 @@ class SplitRange:
         if self.start == self.stop:
             return range(0)
         offsets = self.split.offsets
+        # From the last shard that begins at or before `start`, to the first that begins at or after
+        # `stop`. bisect_right skips empty shards in front of it.
         return range(bisect_right(offsets, self.start) - 1, bisect_left(offsets, self.stop))
 
 
 Unit = Literal["abs", "%", "shard"]
 
+# The patterns of TFDS core/splits.py (_SUB_SPEC_RE, _SLICE_RE), in which `$` also matches before a
+# newline at the end.
 _PART = re.compile(r"^(?P<split>[\w-]+)(\[(?P<selector>[\d\w%:.-]+)\])?$")
 _BOUND = re.compile(r"^((?P<value>-?[\d_.]+)(?P<unit>%|shard)?)?$")
 _FORMS = "train, train[40:], train[:10%], train[3shard], train[:2shard]+test, all"
@@ -104,7 +108,7 @@ OPEN_SPLITS = (
 class Resolved:
     """The ranges a spec selects, in the order it names them, and what surprises about them.
 
-    spelled_out: the spec with the splits in the place of `all`, where TFDS leaves their order open;
+    spelled_out: the spec with the splits in the place of `all`, where TFDS orders them at random;
         else None.
     """
 
@@ -134,6 +138,7 @@ def parse_subsplit(spec: str) -> tuple[Slice, ...]:
     # TFDS splits at \s*\+\s*, which is this, but takes quadratic time over blanks.
     head, *rest = spec.split("+")
     parts = [head, *(part.lstrip() for part in rest)]
+    # Blanks at the ends of the whole text stay, and are refused as TFDS refuses them.
     parts[:-1] = [part.rstrip() for part in parts[:-1]]
     return tuple(_parse_part(part, spec) for part in parts)
 
@@ -184,6 +189,7 @@ def _parse_part(text: str, spec: str) -> Slice:
     if split == "all":
         raise UsageError(f"{quoted(text)}: 'all' takes no slice; name the splits and slice each")
     bounds = [_BOUND.match(bound) for bound in selector.split(":")]
+    # "train[:]" has bounds, but both are empty: TFDS refuses it.
     if len(bounds) > 2 or not any(bound is not None and bound[0] for bound in bounds):
         raise _unreadable(text, spec)
     if any(bound is None for bound in bounds):
@@ -194,6 +200,7 @@ def _parse_part(text: str, spec: str) -> Slice:
         if len(values) == 1:
             return _single_shard(split, text, values[0], units[0])
         return _bounded(split, text, values, units)
+    # int() and float() refuse what the pattern lets through, as "1_" or "1.2.3".
     except ValueError:
         raise _unreadable(text, spec) from None
 
@@ -237,6 +244,7 @@ def _resolve_part(part: Slice, split: Split, warnings: list[str]) -> SplitRange:
     if part.unit == "shard":
         start, stop = _shard_bounds(part, split, warnings)
     elif part.unit == "%":
+        # In this order of operations, as TFDS: the product first, then Python's round to even.
         start = 0 if part.start is None else round(part.start * total / 100.0)
         stop = total if part.stop is None else round(part.stop * total / 100.0)
     else:
@@ -248,6 +256,7 @@ def _resolve_part(part: Slice, split: Split, warnings: list[str]) -> SplitRange:
                 f"{quoted(part)}: bound {quoted(bound, 24)} is outside {split.name}, "
                 f"which has {total} examples; bounds are -{total} to {total}"
             )
+    # Negative bounds count from the end, after the check of their range.
     start = total + start if start < 0 else start
     stop = total + stop if stop < 0 else stop
     if start > stop:
@@ -289,7 +298,7 @@ def _spelled_out(parts: Sequence[Slice], dataset: Dataset) -> str | None:
     """Return the spec with every split in the place of `all`, None where it has one order as it is.
 
     TFDS takes the splits of several folders from a set (core/splits.py, merge_multiple), so that
-    each run has an order of its own. Splits without examples change nothing.
+    the order differs from run to run. Splits without examples change nothing.
     """
     several = sum(split.num_examples > 0 for split in dataset.splits) > 1
     if not several or not dataset.in_several_folders:
@@ -306,6 +315,7 @@ def _overlaps(spec: str, ranges: list[SplitRange]) -> list[str]:
     """Say which splits a sum reads in part twice; TFDS allows it."""
     warnings = []
     for name in dict.fromkeys(piece.split.name for piece in ranges):
+        # Sorted by start, a range overlaps if it begins before the furthest end so far.
         own = sorted((p.start, p.stop) for p in ranges if p.split.name == name and p.num_examples)
         ends = accumulate((stop for _, stop in own), max)
         if any(start < end for (start, _), end in zip(own[1:], ends, strict=False)):
@@ -399,11 +409,13 @@ def file_instructions(ranges: Sequence[SplitRange]) -> OnDemand[FileInstruction]
         if piece.num_examples:
             piece.split.check_named()
     touched = [piece.shards() for piece in ranges]
+    # Counted without making any instruction, so that the length is known at once.
     counts = [num_read(piece.split, shards) for piece, shards in zip(ranges, touched, strict=True)]
     ends = list(accumulate(counts))
 
     def make(index: int) -> FileInstruction:
         number = bisect_right(ends, index)
+        # `place` counts instructions within the range; shards without examples have none.
         shards, place = touched[number], index - ends[number] + counts[number]
         if counts[number] < len(shards):  # shards without examples are left out
             lengths = ranges[number].split.shard_lengths

@@ -1,1 +1,1 @@
-"""Stages: what a script does with a dataset, as values; knows nothing of datasets."""
+"""The stages of a tf.data pipeline as values, as text and as YAML; they need no dataset."""

@@ -1,4 +1,7 @@
-"""The calls that stages and sources are written as: their names and those of their arguments.
+"""The table of calls: names of stages and sources, of their arguments, and what each makes.
+
+The text and the YAML form of stages are two ways to write the same calls; both are read and written
+by this table.
 
 Text and document are two ways to write the same calls, so both are read and written by this table.
 """
@@ -142,7 +145,7 @@ def name_of(part: Part, *, is_source: bool) -> str:
 
 
 def name_alone(part: Part, *, is_source: bool) -> str | None:
-    """Return the name that says all of a part whose order is open, None where it does not."""
+    """Return the name that fully describes a nondeterministic part, None where it does not."""
     if not isinstance(part, Opaque) or WHY_OPEN.get(part.call) != part.reason:
         return None
     # `snapshot` alone is a stage, `load` alone a source: the name must mean the same kind again.
@@ -154,7 +157,7 @@ def call_named(name: str) -> Call:
     """Return the call of a name.
 
     Raises:
-        UsageError: there is none; the names are told.
+        UsageError: there is none; the message lists the names.
     """
     call = CALLS.get(name)
     if call is not None:

@@ -140,7 +140,7 @@ def _interleaved(listed: ListFiles, interleave: Interleave) -> Read:
         block=interleave.block_length,
         shuffle_files=listed.shuffle,
         **seed,
-        # Without threads of its own an interleave takes no notice of it.
+        # An interleave without num_parallel_calls ignores `deterministic`.
         deterministic=calls is None or interleave.deterministic is not False,
     )
 

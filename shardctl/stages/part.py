@@ -1,9 +1,8 @@
-"""What every stage and source of a pipeline says of itself: its call, its effect, what it lets out.
+"""What all stages and sources have in common, and the kinds of values that their arguments take.
 
-A stage is a class in `stages.py` with what is peculiar to it; what is here holds for all others.
-Its dataset object is in `NODES` (`iteration/build.py`). Nothing else has to
-know a new one: text, documents, completion, code, lint, diff and the calls that `verify` runs
-follow.
+A stage is a class in `stages.py` that states what is special about it; its dataset object is in
+`NODES` (`iteration/build.py`). Text, documents, completion, code, lint, diff and the calls that
+`verify` runs follow from these.
 """
 
 from __future__ import annotations
@@ -165,7 +164,7 @@ class Stage(Part):
     """What is done with a dataset.
 
     takes_function: the first argument of the call is a function of the script.
-    keeps_order: it changes no order, though it parts a shuffle from a repeat.
+    keeps_order: it changes no order, but stops TensorFlow from fusing a shuffle and a repeat.
     is_plain: it is a method of tf.data whose arguments are its own; else a function, a dataset or
         options are among them.
     """

@@ -1,4 +1,4 @@
-"""The parts of a pipeline, wherever in it they are: gone through, changed, and what they decide."""
+"""Walks over the parts of a pipeline: find its readers, change a part, gather options and seeds."""
 
 from __future__ import annotations
 

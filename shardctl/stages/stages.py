@@ -22,7 +22,7 @@ _LONGEST_SHOWN = 300  # characters of a pipeline, in a repr
 
 
 def _why_unseeded(seed: object, global_seed: int | None) -> str | None:
-    # Two zeros tell the kernel to take its seeds from the machine.
+    # With two zeros the kernel takes its seeds from the machine.
     if seed == (0, 0) or (seed is None and global_seed is None):
         return (
             "it has no seed, and so another order in each run: set its seed, or tf.random.set_seed"
@@ -93,7 +93,7 @@ class Batch(parts.Stage):
 
     @classmethod
     def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
-        """Return a batch; one with threads of its own reads ahead like a map that has them."""
+        """Return a batch; one with num_parallel_calls reads ahead like such a map."""
         ahead = {name: values.pop(name) for name in ("calls", "deterministic") if name in values}
         batch = cls(**values)
         return (batch, Map(**ahead)) if ahead.get("calls") is not None else (batch,)
@@ -198,7 +198,7 @@ class Cache(parts.Stage):
 
 
 class Map(parts.Stage):
-    """`ds.map(f)`: no other order, but it parts a shuffle and a repeat, and may read ahead.
+    """`ds.map(f)`: keeps the order, stops the fusion of shuffle and repeat, may read ahead.
 
     calls: `num_parallel_calls`, None for a map that reads an element when it is asked for one,
         "auto" for AUTOTUNE.
@@ -261,7 +261,7 @@ class AssertCardinality(parts.Stage):
 
 
 class WithOptions(parts.Stage):
-    """`ds.with_options(options)`: parts a shuffle and a repeat; holds for the whole pipeline.
+    """`ds.with_options(options)`: holds for the whole pipeline; stops fusion where it stands.
 
     deterministic: `deterministic`.
     fusion: `options.experimental_optimization.shuffle_and_repeat_fusion`.

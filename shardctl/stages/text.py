@@ -1,4 +1,4 @@
-"""Stages as one line of text: `cache | shuffle(1000, seed=7) | repeat(3) | batch(64)`."""
+"""Stages as text, `cache | shuffle(1000, seed=7) | batch(64)`, and as a YAML or JSON document."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ def concurrently(
         except BaseException as error:
             return item[0], None, error
 
+    # Answers that came before their turn, by the number of their item.
     held: dict[int, tuple[Any, BaseException | None]] = {}
     following = itertools.count()
     number = next(following)
@@ -61,6 +62,8 @@ def as_answered(
     ended = False
 
     def work() -> None:
+        # An item comes in a list, so that the empty list can end the thread and None can be an
+        # item.
         while (item := waiting.get()) and not ended:
             try:
                 answered.put((function(*item), None))
@@ -70,6 +73,7 @@ def as_answered(
     source, num_left, num_threads = iter(items), 0, 0
     try:
         while True:
+            # Twice as many as threads, so that none waits while this one is busy with an answer.
             for item in itertools.islice(source, 2 * at_once - num_left):
                 waiting.put([item])
                 num_left += 1
@@ -87,7 +91,7 @@ def as_answered(
             if error is not None:
                 raise error
             yield answer
-    finally:  # the threads end with the call that they are at; nobody waits for them
+    finally:  # each thread ends with its current call, and is not waited for
         ended = True
         for _ in range(num_threads):
             waiting.put([])

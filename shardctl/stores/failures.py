@@ -1,4 +1,4 @@
-"""Failures of networks as one line, requests tried again, and secrets left out of messages."""
+"""Network failures: each as one line without secrets; and which requests are tried again."""
 
 from __future__ import annotations
 
@@ -63,6 +63,8 @@ def limits() -> Limits:
 
 def slots() -> threading.BoundedSemaphore:
     """Return what keeps the requests of all threads of this process below the limit."""
+    # By process: a semaphore that a forked child inherits may be held by a thread that is not
+    # there.
     return _slots(os.getpid(), limits().requests)
 
 
@@ -107,6 +109,8 @@ def as_failure(error: BaseException, path: str) -> DatasetError | TransientError
             isinstance(each, kinds) for each in chain
         )
 
+    # The order matters: the special cases first, since a proxy, TLS and DNS failures are connection
+    # errors as well.
     if is_called(("ProxyError",)):
         return TransientError("the proxy (HTTP_PROXY, HTTPS_PROXY) does not connect", brief=True)
     refusal = next(filter(None, map(_tls_refusal, chain)), None)
@@ -139,6 +143,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(each))
         yield each
+        # urllib3 keeps the cause as `reason`, requests as an argument.
         held = (each.__cause__, each.__context__, getattr(each, "reason", None), *each.args)
         waiting += [one for one in held if isinstance(one, BaseException)]
 
@@ -217,6 +222,8 @@ def attempted(request: Callable[[], Answer], *, path: str) -> Answer:
         except TransientError as error:
             now = time.monotonic()
             attempts += 1
+            # Doubled each time, and random, so that many clients do not ask again at the same
+            # moment.
             wait = min(_FIRST_WAIT * 2 ** (attempts - 1), _LONGEST_WAIT) * random.uniform(0.5, 1)  # noqa: S311
             allowed = min(patience, _BRIEF_PATIENCE) if error.brief else patience
             left = begun + allowed - now
@@ -276,11 +283,13 @@ def without_secrets(url: str) -> str:
     scheme, mark, rest = url.partition("://")
     if not mark:
         return _PAIR.sub(rf"\1\2{_HIDDEN}", url)
+    # Elsewhere `?` may be a letter of an object's name.
     if scheme.lower() in _WITH_QUERY:
         rest, query, _ = _cut(rest)
     else:
         query = ""
     authority, slash, path = rest.partition("/")
+    # Anything that is not plainly host[:port] may be a password.
     if not _AUTHORITY.fullmatch(authority):
         _, at, after = rest.rpartition("@")
         rest = f"{_HIDDEN}@{after}" if at else f"{_HIDDEN}{slash}{path}"
@@ -307,6 +316,7 @@ def said(error: object, limit: int = 160) -> str:
     lines = str(error).strip().splitlines()
     text = lines[0] if lines else type(error).__name__
     for name, value in os.environ.items():
+        # Shorter values would be found in ordinary words.
         if len(value) >= 6 and _SECRET_NAME.search(name.upper()):
             text = text.replace(value, _HIDDEN)
     text = _URL.sub(lambda found: without_secrets(found[0]), text)

@@ -82,6 +82,7 @@ class FsspecStore:
             DatasetError: it does not know the scheme.
         """
         self._scheme = _OTHER_NAMES.get(scheme, scheme)
+        # Their packages are imported when they are first asked.
         if self._scheme in _LOGINS:
             return
         try:
@@ -141,7 +142,7 @@ class FsspecStore:
     def _info(self, path: str) -> dict[str, Any] | None:
         def ask(files: Any, name: str) -> dict[str, Any]:
             more: dict[str, Any] = {}
-            if self._scheme == "hf":  # versions are told where more is asked for
+            if self._scheme == "hf":  # versions are part of the longer answer
                 more = {"refresh": True, "expand_info": bool(files.resolve_path(name).path)}
             found: dict[str, Any] = files.info(name, **more, **_in_time(files))
             return found
@@ -210,6 +211,7 @@ class FsspecStore:
             anonymous = around in _ANONYMOUS
             files = self._filesystem(around, path, anonymous=anonymous)
             try:
+                # Only the request itself takes a slot, not the wait before the next attempt.
                 with failures.slots():
                     return call(files, files._strip_protocol(path))
             except (ShardctlError, failures.TransientError, NotADirectoryError):
@@ -217,6 +219,8 @@ class FsspecStore:
             except Exception as error:
                 failure = error
             # Outside the handler, so that no traceback shows what the server said.
+            # There are no credentials, and a public bucket can be read without: it is asked again
+            # so.
             if not anonymous and type(failure).__name__ == "NoCredentialsError":
                 _ANONYMOUS.add(around)
                 return once()
@@ -244,7 +248,7 @@ class FsspecStore:
         raise _as_said(failure, path, self._scheme, anonymous=anonymous) from None
 
 
-# Where there were no credentials, so that buckets are read as by everybody.
+# Where there were no credentials, so that buckets are read anonymously.
 _ANONYMOUS: set[failures.Surroundings] = set()
 
 
@@ -267,6 +271,7 @@ def _made(around: failures.Surroundings, scheme: str, host: str, anonymous: bool
         config = {
             "connect_timeout": bounds.connect_timeout,
             "read_timeout": bounds.timeout,
+            # `failures.attempted` tries again; two loops of attempts would multiply.
             "retries": {"max_attempts": 0},
             "max_pool_connections": bounds.requests,
         }
@@ -286,7 +291,7 @@ def _made(around: failures.Surroundings, scheme: str, host: str, anonymous: bool
 
 
 def _google() -> Any:
-    """Return gcsfs's file system of who is logged in, else of everybody; it tries nothing again."""
+    """Return gcsfs's file system, anonymous without a login; it repeats no request itself."""
     import fsspec
     from gcsfs.core import GCSFileSystem  # the plain one: gcsfs's own asks about folders by gRPC
 
@@ -312,6 +317,7 @@ def _google() -> Any:
                 message = f"Google's credentials cannot be used: {said(error)}; see {name}"
                 raise DatasetError(message) from None
             made = GCSFileSystem(token="anon", **options)  # noqa: S106
+    # The decorator around it tries again; this is the function inside.
     once = getattr(GCSFileSystem._request, "__wrapped__", None)
     if once is not None:
         made._request = MethodType(once, made)
@@ -343,6 +349,7 @@ def version_of(found: dict[str, Any]) -> str:
     >>> version_of({"ETag": '"a"', "mtime": 1.5}), version_of({"size": 5})
     ('etag:"a"', '')
     """
+    # A hash of the contents is the best version there is.
     blob = (found.get("lfs") or {}).get("sha256") or found.get("blob_id")  # of huggingface_hub
     if blob:
         return f"etag:{blob}"
@@ -388,7 +395,7 @@ def _as_said(error: Exception, path: str, scheme: str, *, anonymous: bool) -> Ex
 
 
 def _refusal(scheme: str, answer: str, *, anonymous: bool) -> str:
-    """Return why a place refuses who asks, with the way out."""
+    """Return why a place refuses the login in use, with the way out."""
     login = _LOGINS.get(scheme)
     if login is None:
         return "no permission"

@@ -1,7 +1,7 @@
-"""What every store of files answers, and a remote file as ranges of its bytes.
+"""The interface of every place of files, and a remote file as ranges of its bytes.
 
-`store_of(path)` finds the store of a path by its scheme. Paths are whole texts here, `gs://bucket/a`
-or `/data/a`, never `pathlib.Path`, which makes one slash of two.
+Paths are whole texts here, `gs://bucket/a` or `/data/a`, never `pathlib.Path`, which makes one
+slash of two. `store_of(path)` finds the store of a path by its scheme.
 """
 
 from __future__ import annotations

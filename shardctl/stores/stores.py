@@ -39,7 +39,7 @@ def store_of(path: AnyPath | str) -> Store:
 
     Raises:
         MissingDependencyError: the package that reaches the place is not installed.
-        DatasetError: nobody knows the scheme, or there are several.
+        DatasetError: an unknown scheme, or several schemes.
     """
     scheme = scheme_of(str(path))
     if scheme is None:
@@ -186,6 +186,7 @@ class LocalStore:
             # What was put there since then, a FIFO, must not be waited for.
             opened = open(os.open(file.path, _OPEN), "rb", buffering=0)  # noqa: SIM115
         with opened:
+            # Of the open file itself, so that nothing can come between the look and the reading.
             _check_same(file, os.fstat(opened.fileno()))
             yield LocalSource(opened, file.path, file.num_bytes)
         # By its path: libraries open it themselves, and another file may be there by now.
@@ -225,6 +226,7 @@ def _content(file: BinaryIO, max_num_bytes: int) -> bytes | None:
     size = os.fstat(file.fileno()).st_size
     if size > max_num_bytes:
         return None
+    # One more byte than it has shows in one call whether it grew.
     data = file.read(size + 1)
     if len(data) <= size:
         return data
@@ -280,6 +282,7 @@ class RemotePath:
         if match is None:
             scheme_of(url)
             raise ValueError(f"{url!r} is no URL")
+        # The bucket is kept apart from the path, so that no `..` can leave it.
         self._root = f"{match['scheme'].lower()}://{match['place']}"
         self._path = _inside(PurePosixPath("/" + match["path"].lstrip("/")))
 
@@ -461,6 +464,7 @@ def as_bytes(text: str) -> bytes:
     >>> sorted(["Z", "a", "é"], key=as_bytes)
     ['Z', 'a', 'é']
     """
+    # Back to the bytes that the system gave for the name.
     return text.encode("utf-8", "surrogateescape")
 
 

@@ -71,7 +71,7 @@ class WebServerStore:
         )
 
     def is_folder(self, path: str) -> bool:
-        """Refuse: who lists a folder is not asked what is in it."""
+        """Refuse: the folders of a web server cannot be listed."""
         raise _unlisted(path)
 
     def scan(self, folder: str) -> Iterator[StoredFile]:
@@ -116,6 +116,7 @@ def version_of(headers: Headers) -> str:
     etag, modified = headers.get("ETag", "").strip(), headers.get("Last-Modified", "").strip()
     if etag:
         return f"etag:{etag}"
+    # Both by the server's clock, so that ours need not agree with it.
     then, now = _time(modified), _time(headers.get("Date", ""))
     just_now = then is None or (now is not None and (now - then).total_seconds() < 1)
     return "" if just_now else f"modified:{modified}"
@@ -207,6 +208,7 @@ def _range(file: StoredFile, start: int, stop: int, versions: list[tuple[str, st
             _refuse_encoding(headers, path)
             if status == 206:
                 _check_range(headers, file, start, stop)
+            # A 200 is the whole file: right only where the whole was asked for.
             elif status != 200 or (start, stop) != (0, file.num_bytes):
                 raise DatasetError(
                     f"cannot read {shown(path)} in parts: the server ignores Range requests"
@@ -290,6 +292,7 @@ def _refuse(response: Any, path: str) -> None:
 def _body(response: Any, most: int, path: str) -> bytes:
     """Return a body up to its end, or to `most` bytes of it; fewer where it breaks off."""
     got = bytearray()
+    # The time-out of `requests` is between two bytes; a server that drips them would never end.
     end = time.monotonic() + failures.limits().seconds_for(most)
     try:
         while data := response.raw.read(min(_PIECE, most - len(got)), decode_content=False):
@@ -314,6 +317,7 @@ def _session(around: failures.Surroundings) -> Any:
     from http.cookiejar import DefaultCookiePolicy
 
     session = requests.Session()
+    # No cookies: what one file sets must not be sent with the request for another.
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     session.max_redirects = 10
     session.headers["User-Agent"] = "shardctl"

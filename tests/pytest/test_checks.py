@@ -113,7 +113,7 @@ def test_nothing_pinned_fails_with_the_command_that_pins_it(project: pytest.Pyte
     result = run(project)
     assert outcomes(result) == {"failed": 1}
     assert f"no order is pinned in {SNAPSHOT}" in said(result)
-    assert "\n  pytest test_train.py::test_order --update-orders\n" in said(result)
+    assert "  pytest test_train.py::test_order --update-orders\n" in said(result)
     assert not SNAPSHOT.exists()
 
 

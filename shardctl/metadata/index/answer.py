@@ -1,4 +1,4 @@
-"""What record files hold, and what is wrong with them: the answer of `index`, and its document."""
+"""The answer of `index`: what record files hold, what is wrong with them; and its layout file."""
 
 from __future__ import annotations
 
@@ -138,6 +138,7 @@ def check_yaml(index: Index) -> None:
         UsageError: the name of a file, or of the folder, is no UTF-8.
     """
     parts = (part for indexed in index.splits for part in indexed.split.files)
+    # Of a pattern one name stands for all: they differ in digits alone.
     names = chain.from_iterable(part.names or part[:1] for part in parts)
     for name in chain((index.data_dir,), names, (file.path for file in index.broken)):
         if not name.isascii() and re.search("[\ud800-\udfff]", name):
@@ -156,6 +157,7 @@ def _inside(path: str, root: str, beside: str | None) -> str:
     if whole == root:
         return "."
     if beside is not None and not any(map(is_remote, (whole, root, beside))):
+        # Both below the folder of the layout file, so all three may be moved together.
         inside = (os.path.relpath(path, os.path.abspath(beside)) for path in (whole, root))
         if all(path.split(os.sep)[0] != ".." for path in inside):
             return os.path.relpath(whole, root)

@@ -1,4 +1,4 @@
-"""Record files without metadata as a dataset by reference: `-d 'data/train-*.tfrecord'`."""
+"""Record files without metadata as a dataset, named by a reference: `-d 'data/*.tfrecord'`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def holds_record_files(folder: str) -> bool:
     try:
         files = itertools.islice(store_of(folder).scan(folder), _LOOKED_AT)
         return any(looks_like_records(file.path.rpartition("/")[2]) for file in files)
-    except DatasetError:  # what cannot be listed is refused by who reads it
+    except DatasetError:  # it is refused where it is read
         return False
 
 
@@ -76,6 +76,7 @@ def is_record_file(path: str) -> bool:
     from shardctl.stores.stores import store_of
 
     name = path.rpartition("/")[2]
+    # Names first: only a name that does not tell is worth a look into the file.
     if looks_like_records(name) or file_kind(name) in (FileKind.OTHER, FileKind.SIDECAR):
         return looks_like_records(name)
     file = store_of(path).status(path)
@@ -90,13 +91,14 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
             to continue without them.
         MissingDependencyError: a package that the format or the place needs is not installed.
     """
-    path = public_url(path)  # it is shown; who asks the place knows the rest
+    path = public_url(path)  # it is shown in messages; the store knows the rest
     if counting.names_only:
         return _uncounted(path)
     from shardctl.base.progress import WATCHING
     from shardctl.metadata.index.index import index
 
     try:
+        # With `keep_going` what is whole is an answer; damaged files are listed in the dataset.
         names_damaged = _NAMES_DAMAGED.get()
         found = index(path, cache=counting.cache, keep_going=names_damaged, watch=WATCHING.get())
     except (DatasetError, UsageError) as error:
@@ -109,7 +111,7 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
         raise DatasetError(f"{fault}; {_way_out(path)}")
     dataset = _uncounted(path) if damaged and not found.splits else found.dataset
     known = {split.name for split in dataset.splits}
-    # A split of which no file is whole is one all the same, or nobody would see what it lacks.
+    # A split of which no file is whole is one all the same, else its lack would not show.
     names = dict.fromkeys(each.split for each in damaged if each.split not in known)
     empty = tuple(Split(name=name, shard_lengths=()) for name in names if name is not None)
     splits = (*dataset.splits, *empty)
@@ -120,6 +122,7 @@ def _damaged(found: Index, path: str) -> Iterator[FileFinding]:
     for file in found.broken:
         yield file.finding
     kinds: dict[str, FindingKind] = {"gap": "missing", "duplicate": "extra"}
+    # Of one named file gaps beside it are no fault, see `naming_damaged`.
     for problem in found.problems if found.num_files > 1 else ():
         yield FileFinding(
             filename=os.path.basename(path),

@@ -109,6 +109,7 @@ class BeamRunner:
             MissingDependencyError: a package that workers need is not installed there.
         """
         lines = self._reachable(files)
+        # Without a file to count no pipeline is started, which takes seconds.
         first = next(lines, None)
         if first is None:
             return
@@ -140,6 +141,7 @@ class BeamRunner:
             pipeline = beam.Pipeline(runner=self._runner, options=self._options)
             add_counting(pipeline, folder.path("files"), folder.path("counts"))
             result = pipeline.run()
+            # Polled, so that an interrupt arrives here, where the pipeline is cancelled.
             while not PipelineState.is_terminal(result.state):
                 time.sleep(_POLL)
             state = result.wait_until_finish() or result.state  # raises what a worker said
@@ -220,6 +222,7 @@ def _answers(folder: _WorkFolder, number: int) -> Iterator[CountedFile]:
         counted = counted_of_line(line)
         if isinstance(counted, str):
             raise MissingDependencyError(f"a worker of Beam cannot count: {counted}")
+        # Beam may run a step twice after a failure: then the answers cannot be trusted as they are.
         if counted.index in seen:
             raise DatasetError("Beam answered twice for a file; please try again")
         seen.add(counted.index)
@@ -239,6 +242,7 @@ def _wait_for_workers() -> None:
 def _reason(error: BaseException) -> str:
     """Return the line of an error that says why: of a worker's traceback the last one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # A traceback names the error in its last lines, below many of Beam's own.
     errors = [found.group(0) for line in lines if (found := _ERROR.match(line))]
     said = errors[-1] if errors else ": ".join([type(error).__name__, *lines[:1]])
     return printable(re.sub(r"\s*\[while running.*$", "", said), 400)
@@ -308,7 +312,7 @@ def count_line(line: str) -> Iterator[Any]:
 
 
 def add_counting(pipeline: Any, tasks: str, counts: str) -> None:
-    """Add to a pipeline: files to count, one a line of `tasks`, into files that begin as told."""
+    """Add to a pipeline: count the files in the lines of `tasks`, and write files `counts-..`."""
     import apache_beam as beam
 
     _ = (
@@ -332,8 +336,10 @@ def _parsed(words: Sequence[str]) -> tuple[Any, dict[str, Any], set[str]]:
     try:
         with contextlib.redirect_stderr(said):
             options = PipelineOptions(list(words))
+            # Beam drops unknown options silently: the difference of the two lists names them.
             given = options.get_all_options()
             unknown = options.get_all_options(retain_unknown_options=True).keys() - given.keys()
+    # argparse ends the program at a bad value, after it has printed why.
     except SystemExit:
         last = said.getvalue().strip().splitlines()[-1:] or ["they cannot be read"]
         why = printable(last[0].partition("error: ")[2] or last[0], 300)

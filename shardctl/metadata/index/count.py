@@ -1,7 +1,8 @@
-"""Files counted, but for those whose counts the user's cache folder has; answers in their order.
+"""Counts files, except those whose counts are in the user's cache folder, in their order.
 
 The cache folder keeps a file of counts for each folder of record files: by name, size and version,
-of those whose version tells whether they changed. What was checked too serves those who only count.
+of those whose version tells whether they changed. A checked file also answers where only a
+count is needed.
 """
 
 from __future__ import annotations
@@ -108,14 +109,18 @@ class _Counting:
     def run(self, runner: Runner) -> Counts:
         found = self._found
         try:
+            # The runner asks `_to_count` for files as it has room, so that files behind a broken
+            # one are never asked for.
             for counted in runner.count(self._to_count()):
                 index, contents = counted.index, counted.contents
                 found.num_counted += 1
                 found.num_bytes_read += contents.num_bytes_read
                 self._note(index, contents)
+                # What may still change must not be believed next time.
                 if index not in found.unsettled and found.contents[index] is not None:
                     self._cache.keep(self._tasks[index], contents)
         finally:
+            # Also after an interrupt, so that what was counted is not counted again.
             self._cache.write()
         self._report(last=True)
         found.warnings = () if self._cache.failed is None else (self._cache.failed,)
@@ -148,6 +153,7 @@ class _Counting:
         self._done += self._tasks[index].file.num_bytes
         if contents.damage is not None or contents.num_records is None:
             self._found.fail(index, contents)
+            # Files are done in any order: what matters is the first broken one in their order.
             self._stop = self._stop if self._keep_going else min(self._stop, index)
         else:
             self._found.contents[index] = contents
@@ -163,6 +169,7 @@ class _Counting:
         if not self._tasks or self._tasks[0].listed:
             self._watch("files", total if last else done, total)
         if num_bytes:
+            # What is read of large files not yet done, or what is done: whichever is further.
             read = min(max(self._done, self._read), num_bytes)
             self._watch("bytes", num_bytes if last else read, num_bytes)
 
@@ -201,6 +208,7 @@ class CountCache:
         row = self._of_folder(folder).get(name) if file.version else None
         if row is None or [row[0], *row[2:4]] != [task.file_format, file.num_bytes, file.version]:
             return None
+        # A count from framing alone does not answer for checksums; the other way it does.
         if row[1] < task.checksums:
             return None
         return FileContents(
@@ -225,6 +233,7 @@ class CountCache:
         return self._rows[folder]
 
     def _path(self, folder: str) -> Path:
+        # A hash, since a path may be longer than a file name can be.
         name = hashlib.sha256(folder.encode("utf-8", "surrogatepass")).hexdigest()
         return (self._folder or Path()) / f"{name}.json"
 
@@ -238,6 +247,7 @@ class CountCache:
                 self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
                 # Not synced: what a crash leaves of it is not believed.
                 path = self._path(changed)
+                # A name of this process and object, so that two writers do not mix their bytes.
                 written = path.with_suffix(f".{os.getpid()}-{id(self)}")
                 written.write_bytes(b"%08x\n%b" % (zlib.crc32(body), body))
                 os.replace(written, path)
@@ -254,6 +264,7 @@ def _read(path: Path) -> dict[str, _Row]:
     """Return the counts in a file; none where it is not there, or damaged anywhere."""
     try:
         with path.open("rb") as file:
+            # The CRC in the first line: a file that was torn or edited counts as none.
             seal, _, body = file.read(_MOST_BYTES).partition(b"\n")
         rows: dict[str, _Row] = json.loads(body) if seal == b"%08x" % zlib.crc32(body) else {}
         if all(isinstance(row[4], int) and len(row) == 6 for row in rows.values()):

@@ -1,4 +1,4 @@
-"""What names of files and folders say: the kind of a file, its split, the dataset and version."""
+"""What names of files and folders mean: a split, a dataset and version, a glob, `prefix@N`."""
 
 from __future__ import annotations
 
@@ -61,6 +61,7 @@ def named_split(folder: str, text: str) -> NamedSplit | None:
     if speaks_of_several(folder, text):
         return None
     spoken, word = _folder_words(folder), _WORD.search(text)
+    # The deepest folder that is called by a split counts before the name of the file.
     split = spoken[-1] if spoken else word and word[0]
     return NamedSplit(split) if split else None
 
@@ -77,6 +78,7 @@ def speaks_of_several(folder: str, text: str) -> bool:
     (True, False)
     """
     words = {word.lower() for word in _WORD.findall(text)}
+    # "valid" and "validation" are one split; "train" and "test" in one name tell none.
     families = set(map(_family, [*words, *_folder_words(folder)[-1:]]))
     return len(words) > 1 or (bool(words) and len(families) > 1)
 
@@ -93,6 +95,7 @@ def split_word(name: str) -> str | None:
 
 def _family(word: str) -> str:
     """Return what names of the same split have in common: `val`, `valid`, `validation`."""
+    # Two letters tell the families apart: tr, va, te, ho, mi, un; "tst" is te, "dev" is va.
     begin = word[:2].lower()
     return {"ts": "te", "de": "va"}.get(begin, begin)
 
@@ -134,12 +137,14 @@ def file_kind(name: str) -> FileKind:
     >>> file_kind("_SUCCESS"), file_kind("index.json"), file_kind("README.md")
     (<FileKind.UNFINISHED: 'unfinished'>, <FileKind.SIDECAR: 'sidecar'>, <FileKind.OTHER: 'other'>)
     """
+    # A million shards have one shape, whose kind is found once.
     return _kind_of_shape(re.sub("[0-9]+", "0", name))
 
 
 @lru_cache(maxsize=1 << 12)
 def _kind_of_shape(name: str) -> FileKind:
     name = name.lower()
+    # In this order: hidden or unfinished counts before everything, and a format before a number.
     if _UNFINISHED.fullmatch(name):
         return FileKind.UNFINISHED
     if _SIDECAR.fullmatch(name):
@@ -193,6 +198,7 @@ def dataset_of_folder(root: str) -> tuple[str | None, str | None]:
     version = None
     plain = None
     named = [part for part in parts if not _HASH.fullmatch(part)] or parts
+    # From the deepest folder upwards: a version may come first, then the name.
     for part in reversed(named):
         if version is None and version_key(part) and plain is None:
             version = part
@@ -225,6 +231,7 @@ def valid_name(text: str) -> str | None:
 
 ANY_FOLDERS = "**"
 _MAGIC = re.compile(r"[*?\[\\]")
+# Possessive quantifiers (`?+`, `*+`): a bracket that is not closed is found out in linear time.
 _TOKEN = re.compile(
     r"\*+|\?|\[(?P<others>[!^]?+)(?P<inside>\]?+(?:\\[^/]|[^]\\/])*+)\]|\\.|.", re.DOTALL
 )
@@ -270,6 +277,7 @@ def path_regex(glob: str) -> re.Pattern[str]:
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
         if part == ANY_FOLDERS:
+            # `**` in the middle stands for folders, each with its slash; at the end for everything.
             pieces.append(".*" if last else "(?:[^/]+/)*")
         else:
             pieces.append(_translated(part) + ("" if last else "/"))
@@ -292,8 +300,10 @@ def _piece(found: re.Match[str]) -> str:
         first, last = one["first"][-1], (one["last"] or one["first"])[-1]
         if first <= last:  # a range that runs backwards holds no character
             members += f"{re.escape(first)}-{re.escape(last)}"
+    # "[b-a]" holds nothing: it matches no character, and its opposite every one.
     if not members:
         return "[^/]" if found["others"] else "(?!)"
+    # A bracket never matches a slash, as with fnmatch's FNM_PATHNAME.
     return f"(?!/)[{'^' if found['others'] else ''}{members}]"
 
 
@@ -320,6 +330,7 @@ def _numbers(found: re.Match[str], text: str) -> Iterator[str]:
     first, last = int(found["first"]), int(found["last"])
     if abs(last - first) >= MOST_EXPANDED:
         raise UsageError(f"{quoted(text, 200)} stands for more than {MOST_EXPANDED:,} paths")
+    # As bash does: one bound with a leading zero pads all numbers to the wider bound.
     padded = any(re.match(r"-?0\d", found[end]) for end in ("first", "last"))
     width = max(len(found["first"]), len(found["last"])) if padded else 0
     step = 1 if first <= last else -1
@@ -342,6 +353,7 @@ def sharded_regex(name: str) -> tuple[re.Pattern[str], int | None] | None:
     if found is None:
         return None
     prefix, suffix = found["prefix"], found["suffix"]
+    # "data@8" means data-00000-of-00008: between prefix and number stands a separator.
     divided = "" if prefix.endswith(("-", "_", ".", "*")) or not prefix else "[-_.]"
     ending = _translated(suffix) if suffix else r"(?:\.[^/]*)?"
     text = rf"{_translated(prefix)}{divided}(?P<index>[0-9]+)[-_]of[-_](?P<total>[0-9]+){ending}"

@@ -81,6 +81,7 @@ def index(
     files = ArrangedFiles(arranged, _format_of(arranged, file_format))
     counts = Counts(contents=[None] * len(files.all))
     problems, warnings, sidecars = arranged.problems, arranged.notes, Sidecars(())
+    # Names that leave gaps are an error already: nothing is counted for it.
     if keep_going or not arranged.problems:
         sidecars = Sidecars(arranged.sidecars)
         counts = count_files(
@@ -142,6 +143,7 @@ class ArrangedFiles:
     def index(self, counts: Counts, *, keep_going: bool, seconds: float) -> Index:
         """Return the answer."""
         arranged = self._arranged
+        # First, since it marks files as broken, which the splits then leave out.
         packed = self._compression(counts)
         splits: list[IndexedSplit] = []
         if keep_going or not counts.broken:
@@ -189,6 +191,7 @@ class ArrangedFiles:
         """
         first, like = None, None
         for at, contents in enumerate(counts.contents):
+            # Broken, or a plain file of no records, which can be read in any way.
             if contents is None or not (contents.num_records or contents.compression):
                 continue
             if first is None:
@@ -208,6 +211,7 @@ class ArrangedFiles:
             ]
             sizes = tuple(file.num_bytes for _, file, _ in whole)
             names = tuple(file.path.removeprefix(self._root) for _, file, _ in whole)
+            # A pattern where the names follow one: a layout of a few lines for a million files.
             files = patterned(names, data_dir=root) or ShardFiles(
                 data_dir=root, num_shards=len(names), names=names
             )

@@ -1,4 +1,4 @@
-"""Which files do PATHs mean: files, folders, globs, `prefix@N`; near or far?
+"""Which files a PATH means: a file, a folder, a glob or `prefix@N`, local or remote.
 
 A folder means the record files right in it; where it has none, those of its subfolders, each by the
 same rule. Hidden and unfinished files (`_SUCCESS`, `.crc`, `*.tmp`) are never taken, unless a PATH
@@ -37,7 +37,7 @@ from shardctl.stores.stores import (
     store_of,
 )
 
-# Told how many files were listed so far; may raise to end the listing.
+# Called with the number of files listed so far; may raise to end the listing.
 Listed = Callable[[int], None]
 
 _MANY = 64  # files of one folder that are rather listed than asked for one by one, in a bucket
@@ -78,6 +78,7 @@ def list_files(
     wanted = [_whole(path, cwd) for path in paths]
     if not wanted:
         raise DatasetError("no path of files is given")
+    # Files first: most paths are such, and one that looks like a glob may be a file's name.
     rest = [path for path in wanted if not lister.take_file(path)]
     for path in rest:
         lister.take(path)
@@ -155,6 +156,7 @@ class _Lister:
             names = [split_path(text)[1] for text in group]
             plain = not is_glob(folder) and not any(map(name_matcher, names))
             lists = is_remote(path) and not path.startswith("http")
+            # One listing costs as much as a few questions; it is then looked through for the names.
             if plain and lists and len(names) > _MANY and store.is_folder(folder[:-1]):
                 self._take_matching(store, folder, set(names).__contains__, names[0][:1])
                 missing += [name for name in names if folder + name not in self._files]
@@ -182,6 +184,7 @@ class _Lister:
         if name == ANY_FOLDERS:
             folders = [deeper for inner in folders for deeper in with_subfolders(store, inner)]
         found = [self._take_matching(store, inner, matches, name[:1]) for inner in folders]
+        # A glob may also mean folders, but only where it means no files.
         if any(found) or name == ANY_FOLDERS or not is_glob(name):
             return any(found)
         taken = (  # as where a shell makes folders of the glob
@@ -218,6 +221,7 @@ class _Lister:
         of_kind: dict[FileKind, list[StoredFile]] = {}
         for file, _, kind in self._scan(store, folder):
             of_kind.setdefault(kind, []).append(file)
+        # Files without a format in their name count only where none has one.
         taken = of_kind.get(FileKind.RECORDS) or of_kind.get(FileKind.SHARD, [])
         self._files |= {file.path: file for file in taken}
         self._sidecars |= {file.path: file for file in of_kind.get(FileKind.SIDECAR, [])}
@@ -247,6 +251,7 @@ class _Lister:
 
 def _common_folder(folders: Collection[str]) -> str:
     """Return the deepest folder that all are in, without a slash at its end; folders have one."""
+    # In sorted order the first and the last share what all share.
     ends = [min(folders), max(folders)] if folders else [""]
     alike = os.path.commonprefix(ends)  # noqa: RUF071  # the slash at the end makes it a path
     return alike[: max(alike.rfind("/"), 0)] or ("/" if folders else "")
@@ -264,6 +269,7 @@ def folders_of(store: Store, glob: str) -> Iterator[str]:
     """
     scheme, divided, rest = glob.partition("://") if is_remote(glob) else ("", "", glob)
     parts = rest.rstrip("/").split("/")
+    # Folders in front of the first glob need not be listed.
     plain = next((at for at, part in enumerate(parts) if is_glob(part)), len(parts))
     start = f"{scheme}{divided}{'/'.join(parts[:plain])}".rstrip("/") + "/"
     yield from _below(store, start, parts[plain:])
@@ -302,6 +308,7 @@ def with_subfolders(store: Store, folder: str, above: tuple[str, ...] = ()) -> I
 
 def way_to(folder: str, above: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the folders `above` and this one, None where it is one of them by a link."""
+    # By the real path: a link to a folder above would make the walk endless.
     real = folder if is_remote(folder) else os.path.realpath(folder)
     return None if real in above else (*above, real)
 
@@ -371,6 +378,7 @@ def listed_spec(pattern: str, dataset: Dataset, *, look: bool = True) -> str:
     # The splits as their first files lie, which has to be how all files lie.
     splits.sort(key=lambda split: as_bytes(next(_paths_of(dataset, split.name))))
     paths = list(chain.from_iterable(_paths_of(dataset, split.name) for split in splits))
+    # Symmetric difference: files that only one of the two reads.
     for path in sorted({*paths} ^ {*_paths_of_tf_data(pattern)}) if look else ():
         only = "here alone" if path in paths else "to tf.data, and is no record file"
         raise UsageError(

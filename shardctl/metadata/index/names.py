@@ -152,7 +152,7 @@ def _way_out(sets: Iterable[ShardSet]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _SplitSets:
-    """A split, and the sets of shards that it is made of; more than one where the user says so.
+    """A split, and the sets of shards that it is made of; several only by --split.
 
     dataset: the dataset's name as TFDS's template says it, None elsewhere.
     """
@@ -171,6 +171,7 @@ def _splits_by_names(listing: Listing) -> list[_SplitSets]:
     """
     sets = shard_sets(listing.root, listing.files)
     named = [named_split(found.folder, found.text) for found in sets]
+    # No name speaks of a split: all files are one, named after the folder or by default.
     if not any(named):
         (found,) = _joined(listing, sets)
         if speaks_of_several(found.folder, found.text):
@@ -302,8 +303,10 @@ def _matcher(glob: str, above: int) -> Callable[[str], bool]:
     folder, _, name = glob.rpartition("/")
     sharded = sharded_regex(name)
     whole = glob.startswith("/") or is_remote(glob)
+    # A relative glob may begin at any folder below the root; `skip` leaves out what is above.
     start, skip = ("", 0) if whole else ("(?:.*/)?", above)
     if sharded is None:
+        # What is inside a folder that matches belongs to it.
         pattern, total = f"{start}{path_regex(glob).pattern}(?:/.*)?", None
     else:
         before = f"{path_regex(folder).pattern}/" if folder else ""
@@ -339,8 +342,10 @@ class _SplitOrder:
     def _look_at(self, found: ShardSet) -> None:
         numbers, totals = found.numbers, found.totals
         uncounted = _is_uncounted(found)
+        # Nothing counts these files, so only a copy beside its compressed form can be told.
         if numbers is None:
             self._twice(found, [COMPRESSED.sub("", self._name(file)) for file in found.files])
+        # Two preparations in one folder: neither is known to be whole.
         elif totals is not None and len(set(totals)) > 1:
             each = [
                 f"{counted(count, 'file')} of {total:,} shards "
@@ -432,6 +437,7 @@ def _is_uncounted(found: ShardSet) -> bool:
     values = list(dict.fromkeys(found.numbers))
     span = values[-1] - values[0] + 1
     regular = len(values) >= _REGULAR and len({b - a for a, b in pairwise(values)}) == 1
+    # Gaps everywhere, or equal steps: counts of something else, not of the files.
     return span > len(values) and (regular or 2 * len(values) < span)
 
 

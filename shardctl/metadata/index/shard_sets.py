@@ -20,6 +20,8 @@ from shardctl.stores.stores import as_bytes, split_path
 
 MOST_SHAPES = 10_000  # that are looked at; names of more follow no convention
 _NUMBER = re.compile("[0-9]+")
+# UUIDs; hex words of 8 to 64 characters with at least one letter and one digit; what Hugging Face
+# adds behind `-of-00001-`.
 _RANDOM = re.compile(
     r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
     r"|(?=[0-9]*[a-fA-F])(?=[a-fA-F]*[0-9])[0-9a-fA-F]{8,64})(?![0-9A-Za-z])"
@@ -83,7 +85,9 @@ def shard_sets(root: str, files: Iterable[StoredFile]) -> list[ShardSet]:
     for file in files:
         folder, name = split_path(file.path)
         plain = COMPRESSED.sub("", name)
+        # Random words first, or the digits in them would be taken for numbers.
         bare = _RANDOM.sub(RANDOM, plain)
+        # Files with equal keys differ in numbers and random words alone.
         key = folder, _NUMBER.sub(NUMBER, bare)
         if key not in shapes:
             if len(shapes) == MOST_SHAPES:
@@ -132,8 +136,10 @@ class _Shape:
         columns = self.columns
         first, *pieces = self.text.split(NUMBER)
         for at, piece in enumerate(pieces):
+            # A number that all these files share is written into the text again.
             number = f"{columns[at][rows[0]]:0{self.widths(at)[0]}d}"
             first += (NUMBER if at in marks else number) + piece
+        # First by path, then stably by number: files with one number stay in the order of paths.
         rows = sorted(rows, key=lambda row: path_key(self.files[row]))
         if index is not None:
             rows.sort(key=columns[index].__getitem__)
@@ -160,15 +166,18 @@ def _sets(shape: _Shape) -> Iterator[ShardSet]:
     ]
     pairs = list(_PAIR.finditer(shape.text))
     if pairs:
+        # The last pair counts; which mark it is follows from the marks in front of it.
         index = shape.text.count(NUMBER, 0, pairs[-1].start())
         rest = [at for at in varying if at not in (index, index + 1)]
         # What follows the pair and is another in every file, as a time, tells no sets apart.
         noise = [at for at in rest if at > index and len(set(columns[at])) == len(rows)]
         apart = [columns[at] for at in rest if at not in noise]
+        # Numbers in front of the pair, as a resolution, make sets of their own.
         for group in _groups(apart, len(rows)):
             yield shape.part(group, index, marks=(index, index + 1, *noise), total=index + 1)
         return
     if not varying:
+        # Equal values in different widths, as 1 and 01: the one number is still that of the shard.
         wide = [at for at in range(len(columns)) if len(set(shape.widths(at))) > 1]
         yield shape.part(rows, wide[-1] if wide else None, marks=wide)
         return
@@ -178,6 +187,7 @@ def _sets(shape: _Shape) -> Iterator[ShardSet]:
         groups = _groups([columns[at] for at in varying[:-1]], len(rows))
         last = columns[varying[-1]]
         runs = (g for g in groups if len(g) > 1 and _is_consecutive([last[row] for row in g]))
+        # At least half of the files are in unbroken sequences: that is no accident.
         if 2 * sum(map(len, runs)) >= len(rows):
             for group in groups:
                 yield shape.part(group, varying[-1], marks=varying[-1:])
@@ -201,6 +211,7 @@ def _counting(columns: Sequence[list[int]], varying: Sequence[int]) -> int | Non
         at for at in varying if len(set(columns[at])) == num_shards and _is_consecutive(columns[at])
     ]
     for at in found[1:]:
+        # Two numbers that both count must count in the same order, else neither is certain.
         others = [other for _, other in sorted(zip(columns[found[0]], columns[at], strict=True))]
         if others != sorted(others):
             return None

@@ -1,4 +1,4 @@
-"""What files beside record files state about them, and where it is not so.
+"""What files such as index.json state about the record files beside them, compared with these.
 
 MosaicML's index.json (mosaicml-streaming 0.13, streaming/base/format/base/writer.py and reader.py)
 and the dataset_info.json of TFDS.

@@ -1,4 +1,4 @@
-"""How does TFDS have to be told of record files, so that it reads them as a dataset of its own?
+"""The metadata that makes TFDS read record files as if it had prepared them itself.
 
 TFDS finds the files of a split by a template with the index of the shard in five digits or more
 (core/naming.py, `ShardedFileTemplate`). `filepath_template` of dataset_info.json may be any text
@@ -28,7 +28,7 @@ _SPLIT_NAME = re.compile(r"[\w-]+")
 
 @dataclass(frozen=True)
 class TfdsSplit:
-    """A split as TFDS is told of it.
+    """A split as the written metadata describes it.
 
     template: how its files are named, below the folder of the dataset.
     """
@@ -58,10 +58,10 @@ class TfdsMetadata(Tabular):
 
 
 def plan_tfds_metadata(dataset: Dataset, folder: str, version: str) -> TfdsMetadata:
-    """Return what TFDS has to be told of a dataset whose files are in a folder, or below it.
+    """Return the metadata for a dataset whose files are in a folder, or below it.
 
     Raises:
-        UsageError: a name, or a place of files, that TFDS cannot be told of.
+        UsageError: a name, or a place of files, that TFDS's metadata cannot express.
         DatasetError: files that TFDS has no reader for, or whose names follow no template.
     """
     check_readable(dataset)
@@ -147,6 +147,7 @@ def _prefix(part: ShardFiles, split: Split, folder: str) -> str:
         below = (there.rstrip("/") + "/").removeprefix(folder.rstrip("/") + "/")
         is_below = is_remote(there) and not is_remote(below)
     else:
+        # Real paths, so that a link does not make a folder look as if it were elsewhere.
         path = os.path.relpath(os.path.realpath(there), os.path.realpath(folder))
         is_below = path.split(os.sep)[0] != os.pardir
         below = "" if path == os.curdir else path.replace(os.sep, "/") + "/"
@@ -193,9 +194,11 @@ def patterned(names: Sequence[str], data_dir: str | None = None) -> ShardFiles |
     'a-#-of-00002'
     """
     zero = "0" * max(MIN_SHARD_DIGITS, len(str(len(names))))
+    # A lookahead finds overlapping places: in 000000 the index may begin at each 0.
     for found in re.finditer(f"(?={zero})", names[0]) if names else ():
         pattern = names[0][: found.start()] + "\0" + names[0][found.start() + len(zero) :]
         files = ShardFiles(data_dir=data_dir, pattern=pattern, num_shards=len(names))
+        # Only the whole list proves a place: the first name alone fits several.
         if all(files[index] == name for index, name in enumerate(names)):
             return files
     return None

@@ -1,7 +1,7 @@
-"""Files counted on this machine: by processes of their own, by threads, or by the one that asks.
+"""Counts files on this machine: in this process, in other processes, or in threads.
 
-To start a process takes a tenth of a second, so that a little work is done by the caller. Files far
-away wait for the network, not for a processor: threads ask for many at once.
+To start a process takes a tenth of a second, so a little work is done by the caller. Remote files
+wait for the network, not for a processor: threads ask for many at once.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class LocalRunner:
     """
 
     def __init__(self, *, jobs: int | None = None, report: Report = no_report) -> None:
+        # The processors that this process may use, which may be fewer than the machine has.
         cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
         self._jobs = jobs or len(cpus) or os.cpu_count() or 1
         self._report_bytes = report
@@ -53,9 +54,11 @@ class LocalRunner:
         source = iter(files)
         begin = time.monotonic()
         for task in source:
+            # One remote file is taken to mean that the rest are remote, too.
             if is_remote(task.file.path):
                 alone = ([one] for one in chain([task], source))
                 yield from self._at_once(_count_here, alone, _THREADS)
+            # One by one until that has taken long; then the rest goes to other processes.
             elif self._pays(task, time.monotonic() - begin) and (more := next(source, None)):
                 children = _Children()
                 try:
@@ -78,12 +81,12 @@ class LocalRunner:
         batches: Iterator[list[FileToCount]],
         at_once: int,
     ) -> Iterator[CountedFile]:
-        """Yield what several threads count, and tell what they read."""
+        """Yield what several threads count, and report what they read."""
         read: queue.SimpleQueue[int] = queue.SimpleQueue()
         ended = False
 
         def note(num_bytes: int) -> None:
-            if ended:  # nobody waits for an answer
+            if ended:  # no answer is expected any more
                 raise EOFError
             read.put(num_bytes)
 
@@ -128,6 +131,7 @@ class _Children:
         Raises:
             DatasetError: a process was ended from outside.
         """
+        # list.pop and append are atomic, so the threads need no lock here.
         child = self._free.pop() if self._free else None
         is_new = child is None
         child = child or self._started()
@@ -137,6 +141,7 @@ class _Children:
             if is_new:
                 begin(child)
             send(child.stdin, batch)
+            # Whole numbers are progress in bytes; the answer is a list or an error.
             while isinstance(answer := receive(child.stdout), int):
                 report(answer)
         except (EOFError, OSError) as error:
@@ -235,12 +240,12 @@ from {module} import main
 main()
 """
 _HERE = str(Path(__file__).parents[3])  # the folder that shardctl is in
-# What comes before it is nobody's answer: a sitecustomize.py or a .pth file prints.
+# What comes before it is no answer: a sitecustomize.py or a .pth file may print.
 _BEGIN = b"\0shardctl begins\0"
 
 
 def start_child(module: str, **options: Any) -> subprocess.Popen[bytes]:
-    """Start a process that runs `main` of a module once it is told to begin.
+    """Start a process that runs `main` of a module after `begin` is called.
 
     It never sees Ctrl-C, which is for the one that ends it.
 
@@ -281,6 +286,7 @@ def begin(child: subprocess.Popen[bytes]) -> None:
         more = child.stdout.read(1)
         if not more:
             raise EOFError
+        # Byte by byte: anything read beyond the mark would be missing from the first message.
         seen = (seen + more)[-len(_BEGIN) :]
 
 
@@ -290,6 +296,7 @@ def connected(at_end: Callable[[], None]) -> tuple[queue.SimpleQueue[Any], IO[by
     at_end: is called where nothing more comes, while a message is worked at too, so that no process
         is left behind by a parent that is killed.
     """
+    # The pipes move to descriptors of their own, so that no library can read from or print to them.
     source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # what a library prints must not get among the answers
