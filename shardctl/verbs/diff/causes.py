@@ -118,11 +118,9 @@ def pipeline_causes(
     [('setting', 'block'), ('stage', 'batch')]
     """
     if expected.get("stages") is None and actual.get("stages") is None:
-        # Without stages on either side, settings are compared by name.
         yield from setting_causes(expected, actual)
         return
     try:
-        # With stages, both sides are brought into that form.
         old, new = (settings_of_document(side, "pipeline") for side in (expected, actual))
     except UsageError:  # of another version, say; what is written differs in any case
         yield from setting_causes(expected, actual)
@@ -201,7 +199,6 @@ def _shards(old: PinnedSplit, new: PinnedSplit) -> Iterator[Cause]:
         yield from _changed_shards(old.split, new.split)
         return
     # Where one side is hashed, digests of the same chunks of shards are compared.
-    # Chunks of equal size, that of the side which has only hashes.
     size = next(p.hashes.size for p in (old, new) if p.hashes is not None)
     before, after = old.hashed(size), new.hashed(size)
     where = ""

@@ -131,7 +131,6 @@ def _found(reads: Reads, dataset: Dataset) -> Reads:
             raise DatasetError(f"the plan's files are not those of {dataset.title}")
         return replace(reads, files=dataset)
     # `split` counts in the list of splits at the head of the plan's file.
-    # A plan file has its own list of splits, and rows count in it.
     index_of = {split.name: index for index, split in enumerate(dataset.splits)}
     indices = np.array([index_of.get(name, -1) for name in reads.split_names], np.int64)
     split = indices[reads.split]
@@ -139,7 +138,7 @@ def _found(reads: Reads, dataset: Dataset) -> Reads:
     for index in distinct(split).tolist():
         here = np.flatnonzero(split == index)
         one = dataset.splits[index]
-        # Older files list shards by name; newer ones by number.
+        # A plan file lists shards by name or by number.
         if files.shards is None:
             shard[here] = _shards_by_name(files.names_at(reads.shard[here]), one)
         else:
