@@ -224,7 +224,6 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
         dirs = data_dirs(ctx.params.get("data_dir"), os.environ, project)
         titles += map(str, list_datasets(dirs.local()))
     with contextlib.suppress(ShardctlError, OSError):
-        # Names come from folders and metadata of anyone, see `_NAME`.
         for name in _starting(catalog_names(), re.split("[/:]", incomplete)[0]):
             titles += catalog_titles(name)
     titles = _starting(titles, incomplete)

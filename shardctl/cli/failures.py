@@ -168,7 +168,6 @@ def _takes_spec(ctx: Any) -> bool:
 
 def _no_option(option: str, command: str, commands: Sequence[str]) -> str:
     """Return which command has the option, or which one here is written nearly so."""
-    # Slow, and only done for an error.
     from shardctl.cli.app import application  # all commands are imported for the answer
 
     known = setting_called(option.removeprefix("--"))

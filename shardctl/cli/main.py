@@ -32,8 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from contextvars import copy_context
 
         words = list(sys.argv[1:] if arguments is None else arguments)
-        # Commands set context variables (where datasets are looked up). In a copy they end with
-        # this run.
         # What a command sets in its context, as where datasets are looked up, ends with it.
         code = copy_context().run(_code_of, words, ends=arguments is None)
         _end_with(code)

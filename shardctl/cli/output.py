@@ -102,8 +102,6 @@ def _to_stdout(chunks: Iterable[Chunk]) -> None:
                 flushed = time.monotonic()
         except BrokenPipeError:
             # What is still in the buffer, and what Python flushes at the end, goes nowhere.
-            # The write failed as the reader left. Python would try to flush again at exit and
-            # report that.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return
         except OSError as error:
@@ -128,7 +126,6 @@ def paged(text: str) -> bool:
     # The user's own LESS comes last and wins.
     options = {"LESS": "FRX", **os.environ}
     process = subprocess.Popen(pager, shell=True, stdin=subprocess.PIPE, env=options)  # noqa: S602
-    # `noqa`: the pager is a command line of the user's own, as with git.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the pager
     try:
         process.communicate(utf8(text))
@@ -219,7 +216,6 @@ class ProgressBars:
         A total of 0 is one that nobody knows yet: how much is done is shown alone, until something
         else is counted.
         """
-        # Short work shows no bar.
         if not self._on_terminal or time.monotonic() - self._start < _PATIENCE:
             return
         if done >= total > 0 and what not in self._tasks:
@@ -288,7 +284,6 @@ def is_colored(stream: TextIO | None) -> bool:
         return False
     if any(os.environ.get(name, "") not in ("", "0") for name in _FORCING):
         return True
-    # The precedence is described above; each line is one step of it.
     return os.environ.get("TERM") != "dumb" and stream.isatty()
 
 
@@ -416,7 +411,6 @@ class Formats:
             raise UsageError(
                 f"--output {quoted(out.output)}: no format has the ending {quoted(ending)}; choose "
                 f"from {choices(known)}, or say what to write with --format"
-                # An ending that is not known is refused only if --format does not decide.
             )
         if promised is None:
             return out.format or self.names[0]
@@ -515,7 +509,6 @@ def _inert_lines(chunks: Iterable[str]) -> Iterator[str]:
     for chunk in chunks:
         lines, end, rest = (rest + chunk).rpartition("\n")
         yield inert(lines + end)
-    # Whole lines, since a command to a CI runner is a line; the rest waits for its end.
     yield inert(rest)
 
 

@@ -235,7 +235,6 @@ class Deal:
         """Whether records are yielded one after the other, so that nothing is to be undone."""
         return self.workers < 2 or self.batch == 1
 
-    # `batch` is 1 where no batches are made; then any dealing keeps the order.
     @property
     def is_even(self) -> bool:
         """Whether the workers have a whole number of batches each, none of which is smaller."""
@@ -281,7 +280,6 @@ class Deal:
         if len(records) != count or min(records) < 0:
             raise DatasetError(f"{len(records)} workers' counts where {count} workers read")
         # What pads the end comes behind all that a worker reads besides.
-        # Padding counts as read by Grain, not by the order.
         own = [min(number, self._of_worker(w, self.size)) for w, number in enumerate(records)]
         consumed = sum(own)
         is_whole = self.is_in_order or consumed == self.size or consumed % self.batch == 0
@@ -321,8 +319,6 @@ def place_text(order: KeyOrder, **others: int | None) -> str:
     settings = {
         name: value
         for name, value in settings_in_force(order.settings, ordered=identity.ordered).items()
-        # Settings at their defaults are left out, so that a new setting does not change the text of
-        # older runs.
         if name in _ALWAYS or value != default.get(name)
     }
     document: dict[str, Any] = {

@@ -94,8 +94,6 @@ def stacked(indices):
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
         """Yield what its own state is worth."""
         return (
-            # A map-style source of what is left: no shuffle of Grain's is needed, since the indices
-            # are in order.
             "Grain's get_state and set_state continue exactly too, with the same number of workers",
         )
 

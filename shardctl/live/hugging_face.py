@@ -96,7 +96,6 @@ class HuggingFace(OfDataLoader):
 
     def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
         """Yield the parts of code that reads what is left; a stream is read again and skipped."""
-        # A stream cannot be read by index, so it is iterated again and skipped.
         if not order.config.streams:
             yield from super().code_of_rest(spec, order, stop)
             return

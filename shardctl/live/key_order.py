@@ -77,8 +77,6 @@ class KeyOrder:
                 "batch in this order; write other stages as operations of the loader"
             )
         # Short settings may have come of stages.
-        # `plan_order` turns stages into the short form where it can; the settings in force are
-        # those.
         self.settings = settings_as_planned(order.settings, ordered=order.dataset.ordered)
         self.dataset, self.spec = order.dataset, planned.spec
         self._plan(planned)
@@ -190,12 +188,10 @@ class KeyOrder:
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: getattr(self, name) for name in ("spec", "settings", "stretches", "consumed")}
-        # `features` is a function that cannot be pickled, and is not needed here.
         return {"dataset": replace(self.dataset, features=None), **kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        # The order is planned again; it takes less than its chunks would to be sent.
         self._plan(plan_order(self.dataset, self.spec, self.settings))
 
 
@@ -485,7 +481,6 @@ def typed(value: Any, types: Any) -> Any:
         return value
     if isinstance(value, bool | int | float):
         return np.dtype(types).type(value)
-    # A list of lists of several lengths stays as it is.
     with suppress(TypeError, ValueError):  # rows of several lengths are no array
         return np.asarray(value, types) if isinstance(value, list) else value
     return value

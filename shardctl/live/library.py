@@ -189,7 +189,6 @@ class Library(ABC):
             MissingDependencyError: they import what is not installed.
         """
         try:
-            # S102: the lines are made here of literals, none of the user's text.
             exec("\n".join(lines), names)  # noqa: S102  # the lines that are shown, of literals
         except ImportError as error:
             raise missing(self.loader, error) from error

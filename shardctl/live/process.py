@@ -51,7 +51,6 @@ def in_pieces(batches: Iterator[Int64s]) -> Pieces:
         kept.clear()
         return made
 
-    # The sizes of batches are kept besides, since several batches are sent as one array.
     try:
         for batch in batches:
             kept.append(np.asarray(batch, np.int64).reshape(-1))
@@ -180,7 +179,6 @@ def main() -> None:
         while True:
             _answer(target, *requests.get())
     except OSError:  # its reader is gone
-        # Also reached where the other side was killed, so no worker outlives it.
         _end_all()
 
 

@@ -278,8 +278,6 @@ def _with_version(
     found: Verification, loader: Loader, version: str, process: LoaderProcess, watch: Watch | None
 ) -> Verification:
     """Compare random settings with a version that is not proven; keep it if all are equal."""
-    # Three ways to fail: a random setting, a field of the plan, the order itself. Any of them
-    # forgets what was kept.
     wrong = _wrong_setting(loader, version, process, watch)
     if wrong or found.unequal or found.first_difference is not None:
         forget_verified(loader.name, version)

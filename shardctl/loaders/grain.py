@@ -371,7 +371,6 @@ class GrainSequence(LoaderSequence):
             shuffled = [s for s in streams if s.seed is not None and not is_permutation(s.share)]
             return sum(s.size - len(np.unique(s.indices_at(np.arange(s.size)))) for s in shuffled)
         # Windows before the last are whole: each yields its own part of storage.
-        # Windows that lie within the first epoch yield their own examples, each once.
         whole = share // window * window if is_permutation(window) else 0
         # The first place of each host that is not in such a window.
         first = [max(0, -(-(whole - stream.start) // stream.stride)) for stream in streams]

@@ -81,7 +81,6 @@ def _walked(indices: Int64s, seeds: Int64s, num_examples: int, *, backwards: boo
     if num_examples < _FEW:
         return _looked_up(indices, seeds, num_examples, backwards=backwards)
     found = np.empty_like(indices)
-    # Blocks that fit into a processor's cache.
     bits = block_bits(num_examples)
     keys = round_keys(seeds) if len(seeds) == 1 else None
     for start in range(0, len(indices), _AT_ONCE):
@@ -113,7 +112,6 @@ def _enciphered(numbers: Int64s, keys: NDArray[np.uint64], bits: int, *, backwar
     # The smallest word that holds two copies of a half; overflow beyond it is intended.
     word: Any = np.uint16 if bits <= 16 else np.uint32 if bits <= 32 else np.uint64
     mask = word((1 << half) - 1)
-    # The high and the low half of each number.
     left: _Words = (numbers >> half & int(mask)).astype(word)
     right: _Words = (numbers & int(mask)).astype(word)
     _encipher(left, right, keys.astype(word), half, backwards)
@@ -185,7 +183,6 @@ def _permutation(seed: int, num_examples: int, backwards: bool) -> NDArray[np.ui
     cipher: NDArray[np.uint16] = (left << half | right).astype(np.uint16)
     found: NDArray[np.uint16] = cipher[:num_examples].copy()
     # Steps of walks become two, four, .. of them, which stop at an index: then walks are short.
-    # Valid indices become fixed points, so that a composed step stops at them.
     cipher[:num_examples] = np.arange(num_examples)
     # Each round doubles the length of a step.
     for _ in range((size // (64 * num_examples)).bit_length()):

@@ -272,7 +272,6 @@ class Streaming:
         return self._gets_shards(self.num_shards)
 
     @property
-    # Eras that shuffle by halves fill the buffer with tables of buffer // shards rows.
     def rows_of_tables(self) -> int:
         """How many rows the tables have that fill the buffer; 1 is as without tables."""
         return max(1, self.buffer // self._inputs) if self._era.by_halves else 1

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -273,7 +273,7 @@ def _read(ref: str, search: _Search) -> Dataset:
     if search.on_disk and is_remote(ref):
         raise DatasetError(f"{quoted(ref, 200)} is not on a disk")
     # The order matters: what exists wins over what it could mean as a name.
-    for read in _KINDS:
+    for read in (_folder, _file, _record_files, _name):
         dataset = read(ref, search)
         if dataset is not None:
             return dataset
@@ -395,15 +395,7 @@ def _means_record_files(ref: str) -> bool:
 def _record_files(ref: str, search: _Search) -> Dataset | None:
     if not _means_record_files(ref):
         return None
-    if _SPEC.fullmatch(ref):
-        raise DatasetError(
-            f"{quoted(ref, 200)} is a spec, which says what is read of a dataset; name the dataset "
-            "too"
-        )
     return bare.read_bare(str(search.path(ref)), search.counting)
-
-
-_SPEC = re.compile(r"[\w-]+\[[-\d._%]*(shard)?:[-\d._%]*(shard)?\](\s*\+.*)?")
 
 
 def _name(ref: str, search: _Search) -> Dataset | None:
@@ -418,14 +410,6 @@ def _name(ref: str, search: _Search) -> Dataset | None:
     if dataset is None:
         raise _unknown_name(name, search)
     return dataset
-
-
-_KINDS: tuple[Callable[[str, _Search], Dataset | None], ...] = (
-    _folder,
-    _file,
-    _record_files,
-    _name,
-)
 
 
 def _look_up(name: DatasetName, search: _Search) -> Dataset | None:

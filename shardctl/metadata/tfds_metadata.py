@@ -28,6 +28,7 @@ from shardctl.stores.stores import (
     answers,
     files_in,
     is_file,
+    listed,
     subfolders,
     way_below,
 )
@@ -94,7 +95,7 @@ def tfds_folders(path: AnyPath) -> list[AnyPath]:
         return [path]
     found: list[AnyPath] = []
     at_once = isinstance(path, RemotePath)
-    level, num_folders = [path / name for name in _subfolders(path, strict=True)], 0
+    level, num_folders = [path / name for name in subfolders(path) if ".incomplete" not in name], 0
     # Level by level, so that remote folders of one level are asked at the same time.
     for depth in range(_MAX_DEPTH):
         num_folders += len(level)
@@ -139,20 +140,11 @@ def holds_tfds_metadata(folder: AnyPath) -> bool:
 
 
 def _has_files_of_hugging_face(folder: AnyPath) -> bool:
-    try:
-        return any(file.path.endswith((".arrow", ".parquet")) for file in files_in(folder))
-    except DatasetError:
-        return False
+    return any(file.path.endswith((".arrow", ".parquet")) for file in listed(files_in, folder))
 
 
-def _subfolders(folder: AnyPath, *, strict: bool = False) -> list[str]:
-    try:
-        names = subfolders(folder)
-    except DatasetError:
-        if strict or isinstance(folder, RemotePath):
-            raise
-        return []
-    return [name for name in names if ".incomplete" not in name]
+def _subfolders(folder: AnyPath) -> list[str]:
+    return [name for name in listed(subfolders, folder) if ".incomplete" not in name]
 
 
 def is_hugging_face_info(document: object) -> bool:

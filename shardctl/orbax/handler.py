@@ -310,5 +310,4 @@ class Checkpointable:
         restore_position(
             self._position, directory, this_process(), allow_version=self._allow_version
         )
-        # Errors are raised above, within Orbax's own call, where they are shown.
         return asyncio.sleep(0)

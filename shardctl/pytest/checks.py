@@ -134,7 +134,6 @@ def _taken(ds: Any, passes: int, loop: Loop, root: Path, folder: Path) -> Iterat
     found.check_predictable()
     if found.dataset is None:
         raise UsageError(
-            # Ids need file names.
             "the pipeline reads no files that a dataset has, so that no snapshot could name its "
             "examples"
         )

@@ -209,7 +209,7 @@ class Map(parts.Stage):
     """
 
     name = "map"
-    effect = "keeps the order; keeps TensorFlow from fusing shuffle and repeat"
+    effect = "keeps the order; stops TensorFlow from fusing shuffle and repeat"
     parameters = (
         parts.FUNCTION,
         parts.value("calls", "num_parallel_calls"),
@@ -258,7 +258,7 @@ class AssertCardinality(parts.Stage):
 
     name = "assert_cardinality"
     is_plain = False
-    effect = "keeps the order; keeps TensorFlow from fusing shuffle and repeat"
+    effect = "keeps the order; stops TensorFlow from fusing shuffle and repeat"
     keeps_order = True
     count: parts.Cardinality = parts.argument("expected_cardinality")
 
@@ -273,7 +273,7 @@ class WithOptions(parts.Stage):
     """
 
     name = "with_options"
-    effect = "keeps TensorFlow from fusing shuffle and repeat; holds for the whole pipeline"
+    effect = "stops TensorFlow from fusing shuffle and repeat; holds for the whole pipeline"
     is_plain = False
     keeps_order = True
     # What each field is among `tf.data.Options`.

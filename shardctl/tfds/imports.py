@@ -33,7 +33,6 @@ def tensorflow() -> Any:
     """
     module = _imported("tensorflow", "TensorFlow")
     version = str(getattr(module, "__version__", ""))
-    # Once a version and process, whatever it has to report.
     if version not in _seen:
         _seen.add(version)
         if is_newer_than_known(version):

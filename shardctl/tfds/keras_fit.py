@@ -1,4 +1,4 @@
-"""Keras `fit`: one dataset for each epoch, and a callback that resumes at the next batch."""
+"""Keras `fit`: one dataset for each of its epochs, a callback that resumes at the next batch."""
 
 from __future__ import annotations
 
@@ -88,8 +88,7 @@ def keras_epochs(
     # A generator, so that the position moves on only when the caller asks for the next epoch.
     def each() -> Iterator[tuple[int, Any]]:
         how = {"transform": transform, "decoders": decoders}
-        # `real` builds TFDS's pipeline once, for plans that can skip in it; epochs share the
-        # result.
+        # `real` builds a pipeline with stages once for all epochs, if their plans need it.
         real = cache(partial(real_dataset, builder, spec, position.settings, **how))
         for epoch in range(initial_epoch, epochs):
             fit.begin(epoch)

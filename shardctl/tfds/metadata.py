@@ -362,7 +362,6 @@ def _is_own(source: str, folder: str) -> bool:
     """Return whether the features are those that lie there already; the file stays as it is."""
     own = f"{folder.rstrip('/')}/{FEATURES_FILENAME}"
     if is_remote(source) or is_remote(own):
-        # Two paths may name one file through links.
         return source == own
     return os.path.realpath(source) == os.path.realpath(own)
 

@@ -103,7 +103,6 @@ def evaluation(
     settings = as_settings(settings)
     refuse_loader(settings, "shardctl.tfds.evaluation", "shardctl.evaluate counts what it makes")
     _check_settings(settings)
-    # What is refused is refused before TensorFlow is imported or a file is opened.
     dataset = dataset_of(builder)
     refuse_unreadable(dataset)
     if as_supervised:
@@ -317,7 +316,6 @@ def _check_shapes(element_spec: Any) -> None:
 
     for name, spec in nest.flatten_with_joined_string_paths(element_spec):
         if isinstance(spec, tensorflow().TensorSpec) and spec.shape.is_fully_defined():
-            # A ragged or sparse tensor, or an open dimension, has another shape in each batch.
             continue
         kind = type(spec).__name__.removesuffix("Spec")
         raise UsageError(
@@ -334,7 +332,6 @@ def _check_weighable(element_spec: Any) -> None:
     Raises:
         UsageError: examples that are no tuple of two or three.
     """
-    # `type(..) is tuple`: a namedtuple or a list means one input of several parts to Keras.
     if type(element_spec) is not tuple or len(element_spec) not in (2, 3):
         found = f"a tuple of {len(element_spec)}" if type(element_spec) is tuple else "no tuple"
         raise UsageError(

@@ -96,8 +96,6 @@ class Position:
             warnings.warn(warning, stacklevel=3)  # past @checked
         self._spec = planned.spec
         # Those of the pipeline, and those of the epoch of `fit` where the position is in one.
-        # `_settings` are those of the run, `_now` those of the order that `consumed` counts in.
-        # They differ only within an epoch of `fit`.
         self._settings = settings_as_planned(settings, ordered=self._dataset.ordered)
         self._now = self._settings
         self._planned = planned.with_settings(self._now)

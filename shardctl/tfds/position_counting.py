@@ -37,7 +37,6 @@ _SEVERAL = (
 
 def _steps_of(value: Any) -> Callable[[], int]:
     """Return a function that says how many steps are trained by now."""
-    # A function that has no `__int__`. A Flax variable has both, and is read as a number.
     if callable(value) and not hasattr(type(value), "__int__"):  # as a variable of Flax has too
         return lambda: whole_number(value())
     whole_number(value)
@@ -45,7 +44,6 @@ def _steps_of(value: Any) -> Callable[[], int]:
     # A variable or an array may be another number later, an int or a tensor not; nor one of JAX,
     # where `__setitem__` says so.
     may_change = hasattr(kind, "assign") or hasattr(kind, "__setitem__")
-    # An `int`, a tensor or a JAX array is a value that never changes; the count would stand still.
     if not may_change or kind.__module__.partition(".")[0] in ("jax", "jaxlib"):
         raise UsageError(_NEEDED)
     return lambda: whole_number(value)

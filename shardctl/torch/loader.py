@@ -328,7 +328,6 @@ def workers_drawing(settings: ReadSettings, num_examples: int) -> int:
 
 
 def _callers() -> Iterator[FrameType]:
-    # Frame 0 is this generator, frame 1 the function that asks.
     frame: FrameType | None = sys._getframe(2)  # past who asks
     for _ in range(_FURTHEST):
         if frame is None:

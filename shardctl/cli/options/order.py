@@ -250,8 +250,6 @@ def _whole_step(text: object) -> int:
 def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
     loader = str(given.get("loader", "tfds"))
     if given.get("loader") not in (None, arguments.get("loader", "tfds")):
-        # Settings of another loader mean nothing to this one; a version is of one library only.
-        # What was said of another loader: its version, and what means nothing to this one.
         other_version = ("loader_version",) if "loader" in arguments else ()
         for name in tuple(arguments):
             is_read = name not in other_version and SETTING_BY_FIELD[name].is_read_by(loader)

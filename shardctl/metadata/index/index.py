@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 from shardctl.base.arguments import checked
 from shardctl.base.phrase import option, refused
@@ -24,7 +24,7 @@ from shardctl.metadata.index.tfds_metadata import patterned
 from shardctl.metadata.index.workers import RunnerLike, checked_jobs
 from shardctl.metadata.layouts import BrokenFile
 from shardctl.records.contents import Compression, Damage, FileContents
-from shardctl.records.read_file import FORMATS, format_of, why_not_read
+from shardctl.records.read_file import FORMATS, format_of
 
 _LOOKED_AT = 16  # files that may tell the format of all
 
@@ -96,23 +96,17 @@ def index(
         )
         problems += files.compare(counts, sidecars)
         warnings += (*counts.warnings, *sidecars.problems)
-    found = files.index(counts, keep_going=keep_going, seconds=time.monotonic() - begin)
-    return replace(
-        found,
-        paths=wanted,
-        globs=tuple((by_hand or {}).items()),
-        problems=problems,
-        warnings=warnings,
-    )
+    how: dict[str, Any] = {"keep_going": keep_going, "seconds": time.monotonic() - begin}
+    how |= {"paths": wanted, "globs": tuple((by_hand or {}).items())}
+    return files.index(counts, problems=problems, warnings=warnings, **how)
 
 
 def _format_of(arranged: Arrangement, given: str | None) -> str:
     """Return the format of files: as it is given, by their names, or by how some begin."""
     if given is not None:
-        why = why_not_read(given)
-        if why is not None:
+        if given not in FORMATS:
             formats = choices(FORMATS, len(FORMATS))
-            raise refused("{file_format!}: {}; choose from {}", why, formats, file_format=given)
+            raise refused("{file_format!}: choose from {}", formats, file_format=given)
         return given
     if arranged.file_format is not None:
         return arranged.file_format
@@ -141,8 +135,8 @@ class ArrangedFiles:
         self._split_of = [split.name for split in arranged.splits for _ in split.files]
         self._root = arranged.root.rstrip("/") + "/"
 
-    def index(self, counts: Counts, *, keep_going: bool, seconds: float) -> Index:
-        """Return the answer."""
+    def index(self, counts: Counts, *, keep_going: bool, **more: Any) -> Index:
+        """Return the answer, with more of what it says."""
         arranged = self._arranged
         # First, since it marks files as broken, which the splits then leave out.
         packed = self._compression(counts)
@@ -157,13 +151,12 @@ class ArrangedFiles:
             data_dir=arranged.root,
             splits=tuple(splits),
             broken=tuple(self._broken(counts, all_of_them=keep_going)),
-            problems=arranged.problems,
             keep_going=keep_going,
             num_files=len(self.all),
             num_known=counts.num_known,
             num_counted=counts.num_counted,
             num_bytes_read=counts.num_bytes_read,
-            seconds=seconds,
+            **more,
         )
 
     def compare(self, counts: Counts, sidecars: Sidecars) -> tuple[NameProblem, ...]:

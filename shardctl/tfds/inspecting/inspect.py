@@ -45,7 +45,6 @@ def assembled(
     found: FoundPipeline, *, line_of: LineOf, loop: Loop = "python", name: str = ""
 ) -> Inspection:
     """Return the answer: stages with the seeds that a script states, and what they read."""
-    # One reader: its settings become those of the whole pipeline, as a user would write them.
     parts = _Parts.of(found)
     sole = parts.sole
     settings = ReadSettings(
@@ -55,7 +54,6 @@ def assembled(
         loop=loop,
     )
     stages = _shown(found, parts, settings, line_of)
-    # The settings are made first: whether a stage is nondeterministic depends on options in force.
     is_open = [stage for stage in stages if stage.reason is not None]
     # Where everything is predictable, a `deterministic=False` that affects nothing is dropped, so
     # that commands take the settings.
@@ -65,8 +63,6 @@ def assembled(
         name=name,
         stages=stages,
         open=tuple(OpenStage(stage=stage, reason=stage.reason or "") for stage in is_open),
-        # The short form (options of commands) only if it would be complete; otherwise the stages
-        # stay.
         settings=settings if is_open else short_form(settings),
         dataset=next((reader.dataset for reader in found.readers), None),
         spec=None if sole is None else sole.listed.spec,
@@ -128,7 +124,6 @@ class _Parts:
         return cls(
             global_seed=global_seed_of(seeds),
             sole=each[0] if len(found.readers) == 1 else None,
-            # All readers read one dataset: it is that of the command, and needs no name.
             readers=readers,
             refs=refs if several else dict.fromkeys(refs),
             datasets={ref: datasets[ref] for ref in refs.values()} if several else {},
@@ -183,10 +178,8 @@ class _Parts:
 
     def _seed(self, pair: Any) -> int | KernelPair | None:
         if pair is not None:
-            # A seed of 0 is falsy, and `or 0` keeps it; no seed at all is the line below.
             return stated_seed(pair, self.global_seed) or 0
         # Beside a global seed of other stages, a seed of None would take one from that.
-        # NO_SEED keeps the kernel from drawing a seed of the global one.
         return None if self.global_seed is None else NO_SEED
 
 
@@ -308,7 +301,7 @@ def _clones(value: Any) -> Any:
     """Return the datasets of the workers of a distributed dataset, None of any other value."""
     if hasattr(value, "_variant_tensor"):
         return None
-    # Private names of distributed datasets, of two versions of tf.distribute.
+    # Private attributes of the datasets that tf.distribute makes.
     for name in ("_cloned_datasets", "_datasets"):
         found = getattr(value, name, None)
         if isinstance(found, list | tuple) and found:
@@ -369,8 +362,6 @@ def inspected(dataset: Any, *, lines: Lines, loop: Loop, name: str = "") -> Insp
         dataset = clones[0]
     with tensorflow().init_scope():  # a function that is being traced uses a dataset from outside
         root = operation_of(dataset)
-        # Keras asks the cardinality of the whole dataset, so it is looked up here and not stage by
-        # stage.
         if (
             loop == "keras-fit"
             and int(dataset.cardinality()) == UNKNOWN
@@ -456,7 +447,6 @@ _numbers = itertools.count(1)  # over all scripts, since a dataset of one may be
 
 def _token(dataset: Any) -> str:
     """Return the name under which a dataset is made, which no other has."""
-    # In `__dict__` and not by getattr: a dataset may pass attributes of its input on.
     if _TOKEN not in dataset.__dict__:
         dataset.__dict__[_TOKEN] = f"{_PREFIX}{next(_numbers)}"
     token: str = dataset.__dict__[_TOKEN]
@@ -468,7 +458,6 @@ def _key_of_dataset(dataset: Any) -> Key:
     token: str | None = dataset.__dict__.get(_TOKEN)
     if token is not None:
         return token
-    # Some kinds of datasets have no metadata. What they read tells them apart then.
     return tuple(_key_of_dataset(each) for each in dataset._inputs())
 
 

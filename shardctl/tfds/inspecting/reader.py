@@ -298,7 +298,6 @@ class UnknownReaderError(NoConstantError):
 def reads_files(operation: Operation) -> bool:
     """Return whether an operation opens files, in whatever way."""
     if operation.op not in INTERLEAVES or operation.function is None:
-        # `function` is None for functions that the graph does not hold.
         return False
     return file_function(operation.function) is not None
 
@@ -344,7 +343,6 @@ def found_reader(operation: Operation) -> FoundReader:
         settings["block"] = block
     if is_mixed:
         settings["shuffle_files"] = True
-        # None and True mean the same to TensorFlow.
         settings |= {} if rows.reshuffle else {"reshuffle": False}
     if rows.repeats:
         settings["repeat_files"] = True
@@ -431,7 +429,6 @@ def file_function(function: Function) -> FileFunction | None:
 
 
 def _read(function: Function, name: str, steps: int) -> FileFunction | None:
-    # Each step follows one dataset inside the body; a limit guards against cycles.
     op = function.op(name)
     if op is None or not steps:
         return None

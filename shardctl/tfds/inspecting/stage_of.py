@@ -21,7 +21,6 @@ def stages_of_operation(operation: Operation, options: Options) -> tuple[Stage, 
 
     options: those in force for the whole pipeline.
     """
-    # None: no stage is known for the op.
     make = _STAGES.get(operation.op)
     try:
         made = opaque(operation) if make is None else make(operation, options)
@@ -84,7 +83,6 @@ def _splits_batches(below: Operation, depth: int = 1) -> bool:
     # Down from the unbatch. `depth` is how many batches are still open: a batch closes one, another
     # unbatch opens one.
     while depth:
-        # Padding changes the shape of examples, not their number, but shapes no longer tell.
         if below.op in graph.BATCHES and not below.op.startswith("Padded"):
             depth -= 1
         elif below.op == "UnbatchDataset":

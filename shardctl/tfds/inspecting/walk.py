@@ -48,8 +48,6 @@ class _Walk:
     def pipeline(self, root: Operation, level: int) -> Pipeline:
         """Return the pipeline that ends with an operation."""
         chain = _chain(root)
-        # A shared object was turned into stages where it was first met; only what follows it is new
-        # here.
         # Up to the last object that is used elsewhere too, the walk was there already.
         known = [index for index, each in enumerate(chain) if each.object_name in self._known]
         # The last one: the longest part that is known already.
@@ -116,8 +114,6 @@ class _Walk:
         self._note(source, reader.operations, level, reader=reader)
         for stage, operation in own:
             self._note(stage, (operation,), level)
-        # A script can share only the last object of the reader, or one within it that it held on
-        # to.
         last = next(
             (op for op in reversed(reader.operations) if op.object_name in self._shared),
             reader.operations[-1],
@@ -318,7 +314,6 @@ def sampling(selector: Operation, num_inputs: int) -> dict[str, Any] | None:
     """Return what `SampleFromDatasets` says, a kernel pair as seed; None where nothing samples."""
     function = selector.function
     if selector.op != "MapDataset" or function is None:
-        # The selector: random seeds, two to a batch, mapped to one draw of a multinomial.
         return None
     logits = _logits(function, selector)
     batch = selector.input

@@ -154,8 +154,7 @@ def file_source(dataset: Dataset, codes: ExampleCodes, *, with_ids: bool) -> Sou
         return first_files[split] + shard, index
 
     def opened(file: int, start: int) -> Any:
-        # The last split that begins at or before the file; splits without shards are passed by
-        # "right".
+        # The last split that begins at or before the file; "right" skips splits without shards.
         split = int(np.searchsorted(first_files, file, side="right")) - 1
         path = path_of_shard(dataset.splits[split], file - int(first_files[split]))
         return file_adapter(dataset.file_format).make_tf_data(path).skip(start)

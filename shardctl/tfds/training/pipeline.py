@@ -91,7 +91,7 @@ def pipeline(
         own, of_own = (builder, dataset) if part.data is None else _referred(part.data)
         own_settings = settings_of_read(settings, part)
         config = tfds_config(own_settings, of_own, add_tfds_id=add_tfds_id)
-        # `&=`: TFDS's default may be off already, for files that repeat.
+        # `&=`: it is off already for files that repeat.
         config.assert_cardinality &= part.has_cardinality
         made = own.as_dataset(
             split=split_of_host(spec_of_reader(part, of_own, spec), own_settings),
@@ -409,7 +409,7 @@ def _real(value: Any) -> Any:
 def _options(stage: call.WithOptions) -> Any:
     options = tensorflow().data.Options()
     for name, attribute in stage.attributes.items():
-        # "threading.private_threadpool_size": attributes of a part of the options.
+        # "a.b" is attribute b of part a of the options.
         within, _, last = attribute.rpartition(".")
         if (value := getattr(stage, name)) is not None:
             setattr(getattr(options, within) if within else options, last, value)

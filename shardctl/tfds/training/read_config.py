@@ -203,7 +203,6 @@ def read_config(
             f"file instructions alone do not continue {what} of this plan; "
             "shardctl.tfds.resume does"
         )
-    # Called for its checks.
     reads_of_host(plan, host)  # which is refused now
     _refuse_buffered_examples(plan)
     here = None if builder is None else fitted(builder, plan, host, allow_version=allow_version)
@@ -464,7 +463,7 @@ def check_global_seed(settings: ReadSettings, *, of_plan: bool = False) -> None:
 
 def _drawn_seeds(settings: ReadSettings) -> Iterator[int | KernelPair | None]:
     """Yield the seed of each shuffle that changes something."""
-    # Also the choices of mixtures, which are drawn at random.
+    # Also the pipelines of choices, which may shuffle.
     for part in parts_of(stages_of(settings), choices=True):
         if isinstance(part, Read):
             reader = settings_of_read(settings, part)
@@ -489,7 +488,6 @@ def check_global_seed_of_plan(plan: ResumePlan) -> None:
         return
     settings = plan.settings
     if plan.unseeded is not None:  # such a plan is one of the file order alone
-        # Without its buffer, whose order is not part of such a plan.
         settings = replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
     check_global_seed(settings, of_plan=True)
 

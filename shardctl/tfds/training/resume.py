@@ -276,8 +276,6 @@ class _Resumed:
             # `files_left` returns the rows and how many of them each opened file has.
             rest = self.reader.in_files(*plan.shared.files_left(emitted))
         else:
-            # Instructions come in two parts: first those of the buffer, then those of the rest.
-            # What the buffer held comes first, and is put into it again below.
             left = self.here.reads.select(slice(plan.num_pending_instructions, None))
             rest = shard_of_host(self.reader.read(left), self.here.settings, "examples")
         # Without a buffer, or when nothing is left, the rest is read as it is.
@@ -346,7 +344,6 @@ class _Resumed:
         """Return what a plan reads: what a buffer held, then the rest, shuffled anew."""
         num_held = plan.num_pending_instructions
         reads = self.here.reads
-        # In "exactly-once" the rest reads first what the buffer held.
         rest = self._in_runs(reads.select(slice(num_held, None)))
         # With several hosts or a log, the instructions are this host's own already; otherwise
         # `ds.shard` chooses here.

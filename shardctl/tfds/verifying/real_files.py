@@ -270,7 +270,6 @@ def _why_unreadable_there(path: str) -> str | None:
     place = path_of(path)
     if not isinstance(place, RemotePath):
         return None
-    # TensorFlow's own list of file systems.
     if place.scheme not in tensorflow().io.gfile.get_registered_schemes():
         return f"TensorFlow does not read {place.scheme}:// files"
     # TensorFlow's reader of gs:// has no setting for another server.

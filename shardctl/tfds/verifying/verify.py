@@ -433,7 +433,6 @@ class _PlanCheck(ReadCheck):
             if plan.exact:
                 return verdict.first_mismatch(expected, found)
             # What a buffer has read beyond the cut of an endless reading may not come out.
-            # `all_of_them`: nothing may be missing at the end.
             whole = size == here.num_examples and not self._reads_beyond
             return verdict.first_mismatch_in_any_order(expected, found, all_of_them=whole)
 
@@ -494,7 +493,6 @@ class _PlanCheck(ReadCheck):
     def _here(self, host: int | None) -> FittedPlan:
         """Return the plan as one reader reads it."""
         if host not in self._fitted:
-            # Whoever verifies need not be the host of the plan, so the plan's own host is named.
             who = self.plan.settings.host if host is None else host  # whoever verifies
             self._fitted[host] = fitted(self.dataset, self.plan, who, allow_version=True)
         return self._fitted[host]

@@ -178,7 +178,6 @@ class _Comparison:
         for step, (real, predicted) in enumerate(zip_longest(found, expected)):
             progress.advance(1)
             codes = [] if predicted is None else self._codes(step)
-            # Flat lists of components; () for None.
             one, two = parts_of(real), parts_of(predicted)
             # All components must be equal, bit by bit.
             if real is None or predicted is None or key(one) != key(two):

@@ -111,7 +111,6 @@ class Evaluation(EqualByItems, Tabular):
     @cached_property
     def remainders(self) -> Int64s:
         """Examples in each host's partial batches, 0 where there is none."""
-        # Examples minus those in full batches; never negative, since padding may be counted.
         left: Int64s = np.maximum(self.num_examples - self.full_steps * self.host_batch, 0)
         return left
 
@@ -169,8 +168,6 @@ class Evaluation(EqualByItems, Tabular):
     def differing_step(self) -> int | None:
         """First step, from 0, that all hosts make with ragged batches of different sizes, or None.
 
-        # The host with the fewest examples has the first partial batch; others still have a full
-        # one there.
         They then run different XLA programs, which breaks SPMD even if no host waits. It is known
         where the last batch of a host alone may be partial.
         """

@@ -137,7 +137,6 @@ def hosts(
     for count in counts:
         if not 1 <= count <= MAX_NUM_HOSTS:
             raise refused("{hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, hosts=count)
-    # A bool or NumPy integer has been turned into an int by `checked`.
     keep = isinstance(hosts, int)  # as which every whole number is kept
     # A host, or a row that is cut for one, takes about a microsecond.
     num_rows = len(sharing.reads)
@@ -207,7 +206,6 @@ def advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
     """Yield what to change or to know, most pressing first, each a sentence."""
     num_hosts, count = comparison.num_hosts, comparison.num_file_instructions
     if num_hosts == 1 or not count:
-        # One host shares nothing.
         return
     best = comparison.recommended
     if not settings.reader.shares_in_modes:

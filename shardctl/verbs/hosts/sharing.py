@@ -259,7 +259,6 @@ class OfLoader:
         reads = self.reads
         for index in range(num_hosts):
             host = Host(index=index, count=num_hosts) if num_hosts > 1 else None
-            # One host alone is not shared.
             settings = replace(self.settings, host=host, **changed)  # type: ignore[arg-type]
             order = LoaderOrder(self.resolved.dataset, self.resolved.ranges, settings)
             if num_hosts * len(reads) > _MOST_ROWS or reads.num_examples > _MOST_EXAMPLES:
@@ -324,7 +323,6 @@ class OfLoader:
             None if batches is None else np.array(batches, np.int64),
             reads.num_examples,
             num_repeated=int(take.sum()) - num_seen,
-            # Neither padding nor shuffles change which examples exist.
             num_left_out=reads.num_examples - num_seen,
             refusal=None if reads.num_examples else "there are no examples",
         )
@@ -432,7 +430,6 @@ class OfReaders:
         self._readers = []
         for own, (_, _, ranges) in zip(self._own, parts, strict=True):
             rows = reads_of(whole, ranges)
-            # The host's files in the order in which the reader lists them.
             rows = sorted_rows(rows, reverse=own.reverse, file_order=own.file_order)
             self._readers.append(SharedReads(rows, ranges))
         self._all, self.resolved = self._readers[0], self._found[0]

@@ -77,7 +77,6 @@ class _Measure:
     @cached_property
     def largest(self) -> int | None:
         """The first of the largest shards, None where it is no larger than others should be."""
-        # Shards that were cut evenly differ by one example, which is no reason to highlight one.
         if np.ptp(self.values) <= 1 or self.over <= _LARGE:  # shards cut evenly differ by 1
             return None
         return int(self.values.argmax())

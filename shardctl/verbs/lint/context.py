@@ -286,7 +286,6 @@ class LintContext:
         if source.data is not None or "host" in dict(source.settings) or not self.knows_length:
             return None
         if source.spec is not None:
-            # A reader of its own spec counts that spec.
             read = next((one for one in self.reads_of(source) if one.spec == source.spec), None)
         if read is None:
             return None if source.spec is not None else 0
@@ -415,7 +414,6 @@ def _names_evaluation(dataset: Dataset, split: Split) -> bool:
     if split.name.lower().startswith(_EVALUATION):
         return True
     if not dataset.is_counted or "train" in split.name.lower():
-        # Files without metadata: the split is called "files", so the names of files decide.
         return False
     folder = PurePath(dataset.data_dir or "").name
     names = [name.lower() for name in split.filenames]

@@ -304,7 +304,6 @@ def minimum_score(value: object) -> float | Verdict:
         number = float(word)
     except ValueError:
         number = -1.0
-    # Comparison with nan is false, so nan is refused too.
     if not 0 <= number <= 1:  # also refuses nan
         raise refused(
             "{min_score!}: give a score from 0 to 1, or {}",

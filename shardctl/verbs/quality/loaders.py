@@ -381,7 +381,6 @@ def ending_of(
     count = 1 if settings.host is None else settings.host.count
     kept, steps, last = 0, [], []
     whole: list[Order] = []
-    # Host by host: their numbers may differ.
     for index in range(count):
         host = None if settings.host is None else Host(index=index, count=count)
         of_host = replace(settings, host=host)

@@ -272,8 +272,7 @@ class PairKernel:
         """Return the kernel |x - y| of n places in storage."""
         # The sum over y of |x - y|, x from 1, is x**2 - (n + 1) x + n (n + 1) / 2; its square by
         # the sums of powers. Four times each, to stay with whole numbers.
-        # one, two, four: sums over x = 1..n of x, x**2 and x**4 (and below, n c c is the sum of
-        # c**2).
+        # Sums over x = 1..n: of x (one), x**2 (two) and x**4 (four); that of x**3 is one**2.
         one = n * (n + 1) // 2
         two = n * (n + 1) * (2 * n + 1) // 6
         four = n * (n + 1) * (2 * n + 1) * (3 * n * n + 3 * n - 1) // 30

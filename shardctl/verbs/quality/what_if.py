@@ -56,7 +56,6 @@ class Question:
     def measured(self, settings: ReadSettings) -> Measured:
         """Return the score under other settings, from a sample where there are many examples."""
         order = self.order(settings)
-        # With other settings this host's share may be too small for a whole batch.
         if not epoch_length(order):  # of other files a host has no whole batch, as of these it has
             raise UsageError("these settings yield no example")
         window = min(self.window, epoch_length(order))

@@ -158,7 +158,6 @@ def _of_reader(
     In exact order too the instructions list what the buffer held: shardctl.tfds puts that into the
     buffer again, and a reader of the instructions alone loses nothing.
     """
-    # Examples done in the stream of this epoch, and what is left of it.
     settings, point = order.settings, rest_of_epoch.resume_point(order, consumed)
     mode: Mode = (asked or "exact-order") if order.num_buffered is not None else "exact"
     unknown = rest_of_epoch.without_seed(order, point, mode, risk)
@@ -199,7 +198,8 @@ def _of_reader(
         rest_of_epoch.further_epochs(order, point.epoch, seeded=unknown is None) if follow else ()
     )
     left_in_all = order.num_examples - consumed
-    # Without a seed more is read than is left, since some examples are repeated.
+    # Without a seed, what is read is not what is left: some examples are skipped, others read
+    # again.
     if unknown is not None:
         left_in_all = point.remaining + follow * order.epoch_size
         if settings.drop_remainder and settings.batch is not None:

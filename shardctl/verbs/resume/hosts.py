@@ -508,7 +508,6 @@ def _shares_of_sources(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
     ]
     if len(of_splits) < 2:
         return even_shares(reads, num_hosts)
-    # Sources are dealt alternately forwards and backwards, so no host gets more of all of them.
     # The first hosts take what does not divide, so that every other source begins with the last.
     shares = [each if place % 2 == 0 else each[::-1] for place, each in enumerate(of_splits)]
     return tuple(

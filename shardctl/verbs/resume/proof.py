@@ -136,7 +136,6 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
         known = np.asarray(seen, np.int64)
         left[known[(known >= 0) & (known < len(left))]] = False
         return _counted(plan, share, [np.flatnonzero(left)], _all_lists(plan, share))
-    # The log of a plan with other hosts is not here; only the counts are.
     if plan.from_consumed:
         return _prove_other_hosts(dataset, plan)
     resolved = resolved_reading(dataset, plan.spec, plan.settings)
@@ -391,7 +390,6 @@ def num_differing(expected: Codes, actual: Codes) -> int:
     """Return at how many positions two streams differ; what one has beyond the other differs."""
     num_differing = 0
     left = right = np.empty(0, np.int64)
-    # Empty chunks are left out, as `len` of them would look like the end.
     ones, twos = filter(len, expected), filter(len, actual)  # an empty chunk is not the end
     while True:
         left = left if len(left) else next(ones, left)
@@ -471,7 +469,6 @@ def planned_anew(
         raise UsageError(
             "this plan is for one host of a run that was shared again, and cannot be proven alone; "
             "Position.set_states takes the states of all hosts"
-            # A plan of one host's share names neither the other hosts' counts nor their settings.
         )
     resolved = resolved_reading(dataset, plan.spec, plan.settings)
     risk = None if plan.unseeded is None else plan.unseeded.risk
@@ -519,13 +516,11 @@ def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, 
         for one in fields(plan)
         if one.name not in _NOT_COMPARED
         for found in _differing(
-            # Files call a field by another name in places.
             _NAMES.get(one.name, one.name),
             getattr(plan, one.name),
             getattr(anew, one.name),
         )
     ]
-    # A plan for several hosts lists nothing itself.
     if anew.hosts and len(plan.instructions):  # which no host reads
         broken.append(_broken("file_instructions", len(plan.instructions), 0))
     if plan.lists_rest < anew.lists_rest and anew.read_config is None:

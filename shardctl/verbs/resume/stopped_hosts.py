@@ -73,7 +73,6 @@ def stopped_hosts(
     Raises:
         UsageError: a risk outside its range.
     """
-    # Each host has its own order and count.
     points = list(map(rest_of_epoch.resume_point, orders, counts))
     # The risk may not exceed what the smallest buffer could lose.
     smallest, of_each = min(order.num_buffered or 1 for order in orders), None

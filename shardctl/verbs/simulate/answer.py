@@ -99,7 +99,6 @@ def simulate_order(planned: PlannedOrder, *, skip: int = 0, take: int | None = 2
     if take == -1:
         take = None
     if take != 0 and rest and planned.order.num_buffered is not None:
-        # Refused now, and not when half of the answer is written.
         # Before a part of the answer is written.
         check_buffer(min(planned.order.num_buffered, planned.order.stream_size))
     # More was asked for than is there; the text says what would follow.

@@ -81,7 +81,6 @@ def snapshot(
     live = plan_order(dataset, spec, settings)
     order = live.order
     # As they were written, also where settings without stages say the same.
-    # The settings as given, and the version of the loader that was found.
     written = replace(settings, loader_version=order.settings.loader_version)
     if order.is_endless:
         raise refused(
