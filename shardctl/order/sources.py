@@ -59,12 +59,11 @@ class Sources:
 
     def order(self, settings: ReadSettings) -> StagedOrder:
         """Return the order of the pipeline under settings with these readers."""
+        # A reader here is the order of one epoch; passes and Keras are counted by the whole
+        # pipeline.
         readers = {
             read: ReaderOrder(
-                # A reader here is the order of one epoch; passes and Keras are counted by the whole
-                # pipeline.
-                *part,
-                replace(settings_of_read(settings, read), pass_index=0, loop="python"),
+                *part, replace(settings_of_read(settings, read), pass_index=0, loop="python")
             )
             for read, part in self.parts.items()
         }

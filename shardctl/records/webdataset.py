@@ -142,12 +142,9 @@ class Archive:
         self.end = 0
         self._data = data
         self._position, self._header, self._is_short = 0, b"", False
+        # An empty archive to open; from then on this object is its file, read by read() and tell().
         self._tar = tarfile.TarFile(
-            # An empty archive to open; from then on this object is its file, read by read() and
-            # tell().
-            fileobj=io.BytesIO(bytes(2 * BLOCK)),
-            encoding="utf-8",
-            errors="surrogateescape",
+            fileobj=io.BytesIO(bytes(2 * BLOCK)), encoding="utf-8", errors="surrogateescape"
         )
         self._tar.fileobj = self  # type: ignore[assignment]
 

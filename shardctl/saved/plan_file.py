@@ -145,13 +145,9 @@ def digest_of(document: Mapping[str, Any]) -> str:
         raise TypeError(type(value))
 
     rest = {key: value for key, value in document.items() if key not in (DIGEST, PROOF, REFS)}
+    # Sorted and without blanks, so that JSON, YAML and a formatter all lead to the same digest.
     text = json.dumps(
-        # Sorted and without blanks, so that JSON, YAML and a formatter all lead to the same digest.
-        rest,
-        sort_keys=True,
-        separators=(",", ":"),
-        ensure_ascii=True,
-        default=without_lists,
+        rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=without_lists
     )
     # 0.2.0 would put what the buffer held into it twice: it refuses a digest of another version.
     held = document.get("mode") == "exact-order" and document.get("num_pending_instructions")
