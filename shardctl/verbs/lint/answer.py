@@ -132,7 +132,7 @@ def lint(
         usage=usage,
         given=settings,
     )
-    # What TFDS makes nondeterministic cannot be looked at, so it is refused before any rule.
+    # Hosts that get files in turn need an order of the splits, which TFDS may not determine.
     for read in reads:
         refuse_open_hosts(read.resolved, context.host_mode, context.num_hosts)
     rules = chosen_rules(select, ignore)
@@ -307,8 +307,8 @@ def _list_of(kind: type, needed: str) -> Callable[[object], tuple[Any, ...]]:
     """Return what takes a value of a kind, or a list of such values."""
 
     def take(value: object) -> tuple[Any, ...]:
-        # `type(..) is`, since a bool is an int too.
         items = value if isinstance(value, list) else [value]
+        # Not `isinstance`, for which True is an int.
         if not all(type(item) is kind and item != "" for item in items):
             raise UsageError(f"{needed} is needed")
         return tuple(items)

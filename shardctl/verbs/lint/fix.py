@@ -91,11 +91,11 @@ def _with_setting(text: str, name: str, value: int | None) -> str:
         if not section.flow_style:  # the line, with what is said of it
             start = text.rfind("\n", 0, start) + 1
             stop = text.find("\n", stop) + 1 or len(text)
-        # In `{a: 1, b: 2}`: up to the next key, else, for the last one, from the end of the value
-        # before it, unless a comment lies between.
         elif index + 1 < len(pairs):
+            # In `{a: 1, b: 2}`: up to the next key.
             stop = pairs[index + 1][0].start_mark.index
         elif index and "#" not in text[_end(pairs[index - 1][1]) : start]:
+            # The last one: from the end of the value before it, unless a comment lies between.
             start = _end(pairs[index - 1][1])
         return text[:start] + text[stop:]
     return text
