@@ -192,10 +192,12 @@ def _now(
 
 
 def _named_by(pinned: PinnedOrder, given: object) -> Dataset:
+    # A snapshot taken in this program has its dataset at hand; one from a file names it.
     if pinned.live is not None:
         return pinned.live.dataset_as_given
     kept, folder = pinned.snapshot, working_folder()
     if isinstance(given, str | os.PathLike):
+        # References in a file are relative to the file.
         folder /= Path(given).parent
     try:
         with said_about(pinned.label):

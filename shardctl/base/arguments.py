@@ -30,7 +30,7 @@ from typing import (
     get_type_hints,
 )
 
-from shardctl.base.text import choices, near_or_all, nearest_first, printable, quoted
+from shardctl.base.text import choices, near_or_all, nearest_first, printable
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.errors import UnknownArgumentError, UsageError
 
@@ -379,17 +379,7 @@ def _mapping(keys: Kind, values: Kind) -> Kind:
     def take(value: Any) -> dict[Any, Any]:
         if not isinstance(value, Mapping):
             raise UsageError("a mapping is needed")
-        kept = {}
-        for key, one in value.items():
-            try:
-                name = keys.take(key)
-            except UsageError as error:
-                raise UsageError(f"{error} as a key") from None
-            try:
-                kept[name] = values.take(one)
-            except UsageError as error:
-                raise UsageError(f"{error} at {quoted(name)}") from None
-        return kept
+        return {keys.take(key): values.take(one) for key, one in value.items()}
 
     return Kind(take=take, needed="a mapping", several="mappings")
 

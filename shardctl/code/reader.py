@@ -58,6 +58,8 @@ def builder(dataset: Dataset) -> Iterator[str]:
     if dataset.is_counted:
         yield from _record_files(dataset)
         return
+    # Several folders need `builder_from_directories`, in the order that the examples were numbered
+    # in.
     folders = [_folder(folder) for folder in folders_of(dataset)]
     if len(folders) > 1:
         yield "builder = tfds.builder_from_directories("

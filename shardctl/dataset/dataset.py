@@ -59,8 +59,8 @@ class FileFinding:
     """
 
     filename: str
-    expected: int | None
-    found: int | None
+    expected: int | None = None
+    found: int | None = None
     reason: str | None = None
     kind: FindingKind = "count"
     split: str | None = None

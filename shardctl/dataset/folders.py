@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -75,6 +76,25 @@ def with_folders(dataset: Dataset) -> Dataset:
     if dataset.folders or not dataset.in_several_folders:
         return dataset
     return replace(dataset, folders=folders_of(dataset))
+
+
+def layout_tells_order(split: Split) -> bool:
+    """Return whether the files of a split, their names and lengths, show the order of its folders.
+
+    They do if what one folder has is not how another begins, for then no two orders look alike.
+    """
+    parts, start = [], 0
+    for files in split.files:
+        names, stop = files.between(0, len(files)), start + len(files)
+        lengths = split.shard_lengths[start:stop]
+        bases = (name.rpartition("/")[2] for name in names)
+        parts.append(list(zip(bases, lengths, strict=True)))
+        start = stop
+    parts.sort()  # what begins alike is then side by side
+    return not any(b[: len(a)] == a for a, b in itertools.pairwise(parts))
+
+
+# Several datasets that one pipeline reads, as one whose splits are `dataset/split`.
 
 
 def distinct_datasets(datasets: Iterable[Dataset]) -> list[Dataset]:

@@ -116,15 +116,8 @@ def json_line(value: object) -> str:
     """
     value = list(value) if isinstance(value, OnDemand) else value
     text = _encode(value)
-    if _acts_on_nothing(text):
-        return text
     text = text if text.isprintable() else _encode_ascii(value)
     return text.replace("##", "#\\u0023")
-
-
-def _acts_on_nothing(text: str) -> bool:
-    """Return whether neither a terminal nor a runner of CI would act on a text."""
-    return "##" not in text and text.isprintable()
 
 
 def json_lines(records: RecordStream, lead: str = "", end: str = "\n") -> Iterator[str]:
@@ -284,16 +277,7 @@ def _yaml_quoted(text: str) -> str:
         return f"""'{text.replace("'", "''")}'"""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     escaped = escaped.replace("##", r"#\x23")
-    return (
-        '"' + "".join(char if char.isprintable() else _yaml_escape(char) for char in escaped) + '"'
-    )
-
-
-def _yaml_escape(char: str) -> str:
-    code = ord(char)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return f'"{printable(escaped, _MAX_CELL)}"'
 
 
 def _yaml_float(value: float) -> str:

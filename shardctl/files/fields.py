@@ -339,11 +339,11 @@ def files_field(parts: tuple[ShardFiles, ...], folder: str | None = None) -> obj
     if not parts:
         return None
     if len(parts) == 1 and parts[0].names is None and parts[0].data_dir == folder:
-        return _template(parts[0])
+        return template_of(parts[0].pattern)
     return [
         {
             **(
-                {"template": _template(part), "num_shards": part.num_shards}
+                {"template": template_of(part.pattern), "num_shards": part.num_shards}
                 if part.names is None
                 else {"names": list(part.names)}
             ),
@@ -353,8 +353,9 @@ def files_field(parts: tuple[ShardFiles, ...], folder: str | None = None) -> obj
     ]
 
 
-def _template(part: ShardFiles) -> str:
-    escaped = part.pattern.replace("{", "{{").replace("}", "}}")
+def template_of(pattern: str) -> str:
+    """Return the template of a pattern of `ShardFiles`."""
+    escaped = pattern.replace("{", "{{").replace("}", "}}")
     return escaped.replace("\0", "{SHARD_INDEX}")
 
 

@@ -34,12 +34,11 @@ def open_stream(path: str | os.PathLike[str]) -> BinaryIO:
     shown = quoted(path, 200)
     mode = os.stat(path).st_mode
     # Below /proc or /dev/fd the pipe belongs to a process substitution, whose writer is there.
-    if stat.S_ISFIFO(mode) and not os.path.realpath(path).startswith(("/proc/", "/dev/fd/")):
-        how = "give the command as <(command), or pipe it to -"
-        raise DatasetError(f"{shown} is a named pipe, which is not waited for; {how}")
-    known = stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISDIR(mode)
-    if not known and not os.path.samefile(path, os.devnull):
-        raise DatasetError(f"{shown} is a device or a socket; a file, a pipe or - (stdin) is read")
+    waits = stat.S_ISFIFO(mode) and os.path.realpath(path).startswith(("/proc/", "/dev/fd/"))
+    is_file = stat.S_ISREG(mode) or stat.S_ISDIR(mode) or os.path.samefile(path, os.devnull)
+    if not (waits or is_file):
+        how = "give a file, <(command), or - for stdin"
+        raise DatasetError(f"{shown} is a named pipe, a device or a socket; {how}")
     return open(path, "rb")
 
 

@@ -148,7 +148,7 @@ class Zip(Node):
         return all(node.is_infinite for node in self.inputs)
 
     def cardinality_of(self, counts: Sequence[int]) -> int:
-        # zip_dataset_op.cc: the least of those known; infinite inputs do not shorten it.
+        # zip_dataset_op.cc: unknown if any input is; else the shortest, infinite ones left out.
         if UNKNOWN in counts:
             return UNKNOWN
         return min((count for count in counts if count != INFINITE), default=INFINITE)

@@ -11,8 +11,8 @@ from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import TFRECORD_FOOTER_BYTES, TFRECORD_HEADER_BYTES
 from shardctl.dataset.dataset import Dataset, FileFinding, FindingKind, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.errors import DatasetError, NotThereError, ShardctlError
-from shardctl.stores.stores import AnyPath, RemotePath, files_in, name_of, path_of
+from shardctl.errors import ShardctlError
+from shardctl.stores.stores import files_in, listed, name_of, path_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,12 +59,6 @@ def check_files(dataset: Dataset) -> FilesOnDisk:
     return FilesOnDisk(present=present, shard_bytes=sizes, problems=(*problems, *unclaimed))
 
 
-def _problem(kind: FindingKind, split: str | None, filename: str, text: str) -> FileFinding:
-    return FileFinding(
-        filename=filename, expected=None, found=None, reason=text, kind=kind, split=split
-    )
-
-
 def with_disk_bytes(dataset: Dataset, files: FilesOnDisk | None = None) -> Dataset:
     """Return the dataset with the sizes of its files, itself where no file is here."""
     files = check_files(dataset) if files is None else files
@@ -84,19 +78,9 @@ class _Folders(dict[str, dict[str, int]]):
     """Regular files and their sizes, by folder; filled as folders are asked for."""
 
     def __missing__(self, folder: str) -> dict[str, int]:
-        self[folder] = dict(_list_files(path_of(folder)))
+        found = listed(files_in, path_of(folder))
+        self[folder] = {name_of(file.path): file.num_bytes for file in found}
         return self[folder]
-
-
-def _list_files(folder: AnyPath) -> Iterator[tuple[str, int]]:
-    try:
-        for file in files_in(folder):
-            yield name_of(file.path), file.num_bytes
-    except NotThereError:
-        return
-    except DatasetError:
-        if isinstance(folder, RemotePath):
-            raise
 
 
 def _sizes(split: Split, folders: _Folders) -> tuple[int | None, ...]:
@@ -131,17 +115,17 @@ def _shard_problems(split: Split, sizes: tuple[int | None, ...]) -> Iterator[Fil
     if missing and len(missing) == len(needed):
         first = split.filename(missing[0])
         text = f"no file of split {quoted(split.name)} is here; the first is {quoted(first)}"
-        yield _problem("missing", split.name, first, text)
+        yield FileFinding(kind="missing", split=split.name, filename=first, reason=text)
         return
     for index in missing:
         name, length = split.filename(index), split.shard_lengths[index]
         text = f"{quoted(name)} is missing: {length} examples"
-        yield _problem("missing", split.name, name, text)
+        yield FileFinding(kind="missing", split=split.name, filename=name, reason=text)
     for index in needed:
         if sizes[index] == 0:
             name, length = split.filename(index), split.shard_lengths[index]
             text = f"{quoted(name)} has 0 bytes and should hold {length} examples"
-            yield _problem("empty", split.name, name, text)
+            yield FileFinding(kind="empty", split=split.name, filename=name, reason=text)
 
 
 def _size_problem(
@@ -174,7 +158,7 @@ def _size_problem(
             f"{stated + framing:,}: {stated:,} of examples and 16 for each"
         )
     if wrong:
-        yield _problem("size", split.name, split.filename(0), text)
+        yield FileFinding(kind="size", split=split.name, filename=split.filename(0), reason=text)
 
 
 def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileFinding]:
@@ -203,11 +187,12 @@ def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileFindin
                 total = int(said[1]) if said else num_shards
                 what = f"one of {total}" if total != num_shards else "one too many"
                 text = f"the metadata has {num_shards} shards of split {quoted(split.name)}"
+                text = f"{quoted(name)} is {what}; {text}"
                 kind: FindingKind = "extra" if total == num_shards else "wrong-count"
-                yield _problem(kind, split.name, name, f"{quoted(name)} is {what}; {text}")
+                yield FileFinding(kind=kind, split=split.name, filename=name, reason=text)
             elif record_file.fullmatch(name):
                 text = f"{quoted(name)} belongs to no split of the metadata"
-                yield _problem("extra", None, name, text)
+                yield FileFinding(kind="extra", split=None, filename=name, reason=text)
 
 
 _TOTAL = re.compile(r"-of-([0-9]{5,18})(?![0-9])")
@@ -235,7 +220,6 @@ def none_here(split: Split, shards: Sequence[int]) -> FileFinding:
     return FileFinding(
         filename=split.filename(shards[0]),
         expected=sum(split.shard_lengths[shard] for shard in shards),
-        found=None,
         reason=reason,
         kind="missing",
         split=split.name,

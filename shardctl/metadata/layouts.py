@@ -55,7 +55,7 @@ def read_layout_file(path: AnyPath) -> Dataset:
         return replace(dataset, reference=str(path) if remote else absolute(str(path)))
 
 
-def _data_dir(value: object, folder: AnyPath) -> str | None:
+def data_dir_of(value: object, folder: AnyPath) -> str | None:
     """Return the data_dir that a layout file in a folder states, as a whole path or a URL."""
     if value is None:
         return None
@@ -95,7 +95,7 @@ def _stated_dataset(
         version = fields.shown(layout.get("format_version"))
         raise DatasetError(f"format_version {version}; this shardctl reads {FORMAT_VERSION}")
     head = read_head(layout)
-    data_dir = _data_dir(head.data_dir, folder)
+    data_dir = data_dir_of(head.data_dir, folder)
     splits = []
     for item in fields.items(layout.get("splits"), "splits"):
         split = fields.mapping(item, "a split")
@@ -181,8 +181,9 @@ def _listed_split(record: Mapping[str, object], folder: str | None) -> Split:
     lengths = fields.counts([one.get("num_examples") for one in shards], "num_examples")
     _check_totals(record, lengths, "its shards")
     filenames = [fields.text(shard.get("filename"), "filename") for shard in shards]
-    # Older documents have no `files`, so the names of the shards are taken.
+    # Documents without `files` state the names of the shards alone.
     files = record.get("files", [{"names": [os.path.basename(one) for one in filenames]}])
+    # Documents without `metadata_bytes` state only one size.
     num_bytes = record.get("metadata_bytes", record.get("num_bytes"))
     split = Split(
         name=fields.split_name(record.get("name")),
@@ -225,7 +226,7 @@ def _folders(value: object, dataset: Dataset, folder: AnyPath) -> Iterator[Datas
             version=one.version,
             file_format=dataset.file_format,
             ordered=one.ordered,
-            data_dir=_data_dir(one.data_dir, folder),
+            data_dir=data_dir_of(one.data_dir, folder),
             splits=tuple(splits),
             origin=ORIGIN,
         )
@@ -253,7 +254,6 @@ class BrokenFile:
         """What is wrong with the file."""
         return FileFinding(
             filename=self.path.rpartition("/")[2],
-            expected=None,
             found=self.found,
             reason=self.reason,
             kind=cast(FindingKind, self.kind),
@@ -405,7 +405,7 @@ def dataset_from_layout(document: object, *, stem: str, folder: AnyPath) -> Data
         "config": fields.optional_name(layout.get("config"), "config"),
         "version": fields.optional_name(layout.get("version"), "version"),
         "file_format": fields.file_format(layout.get("file_format", DEFAULT_FILE_FORMAT)),
-        "data_dir": _data_dir(layout.get("data_dir"), folder),
+        "data_dir": data_dir_of(layout.get("data_dir"), folder),
         "ordered": any(
             fields.flag(layout.get(key, False), key) for key in ("ordered", "disable_shuffling")
         ),
@@ -422,6 +422,7 @@ def _without_nulls(value: Mapping[str, object]) -> Mapping[str, object]:
 
 def _short_splits(value: object, dataset: Mapping[str, Any], template: object) -> Iterator[Split]:
     if isinstance(value, list):
+        # Both forms are read: a list of splits with names, or a mapping by name.
         items = [(fields.mapping(item, "a split").get("name"), item) for item in value]
     elif isinstance(value, Mapping):
         items = list(value.items())
@@ -436,6 +437,7 @@ def _short_splits(value: object, dataset: Mapping[str, Any], template: object) -
         with fields.said_about(f"split {quoted(name)}"):
             split = _without_nulls(fields.mapping(item, "its value"))
             fields.only_keys(split, known, "a split")
+            # The template of a split counts before that of the layout.
             yield _short_split(name, {"filepath_template": template, **split}, dataset)
 
 
@@ -497,6 +499,7 @@ def _short_files(
 def _filename(value: object) -> str:
     path = _path_text(value, "a file name")
     parts = path.replace("\\", "/").split("/")
+    # Backslashes count as slashes, which they are on Windows.
     if os.path.isabs(path) or ".." in parts or parts[-1] in ("", "."):
         raise DatasetError(f"file name {quoted(path)} leaves the dataset's folder")
     return path

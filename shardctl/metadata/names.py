@@ -15,7 +15,7 @@ from shardctl.base.phrase import option
 from shardctl.base.text import choices, dataset_title, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.dataset.dataset import Dataset
-from shardctl.errors import DatasetError, NotThereError
+from shardctl.errors import DatasetError
 from shardctl.files.parse import read_json
 from shardctl.metadata.layouts import dataset_from_layout
 from shardctl.metadata.project_file import Project
@@ -25,6 +25,7 @@ from shardctl.stores.stores import (
     answers,
     is_file,
     is_remote,
+    listed,
     path_of,
     subfolders,
 )
@@ -147,6 +148,7 @@ class DataDirs:
     def __iter__(self) -> Iterator[AnyPath]:
         for text, source in self.sources.items():
             path = path_of(text)
+            # A remote place is not asked before something is looked up in it.
             is_there = isinstance(path, RemotePath) or (text and os.path.isdir(path))
             if text == self.given and not is_there:
                 raise DatasetError(f"{source}: no such local folder")
@@ -213,20 +215,17 @@ def list_datasets(dirs: Iterable[AnyPath], name: str | None = None) -> tuple[Fou
     """
     found: list[FoundDataset] = []
     for data_dir in dirs:
-        names = _subfolders(data_dir) if name is None else [name]
+        names = listed(subfolders, data_dir) if name is None else [name]
         at_once = isinstance(data_dir, RemotePath)
         for versions in answers(partial(_versions_of, data_dir), names, at_once=at_once):
             found += versions
-    return tuple(sorted(found, key=_sort_key))
-
-
-def _sort_key(found: FoundDataset) -> tuple[str, str, tuple[int, int, int]]:
-    return found.name, found.config or "", version_key(found.version or "") or (0, 0, 0)
+    found.sort(key=lambda one: (one.name, one.config or "", version_key(one.version or "") or ()))
+    return tuple(found)
 
 
 def dataset_names(dirs: Iterable[AnyPath]) -> tuple[str, ...]:
     """Return the names of the folders in some data dirs, each once, in order."""
-    return tuple(sorted({name for data_dir in dirs for name in _subfolders(data_dir)}))
+    return tuple(sorted({name for data_dir in dirs for name in listed(subfolders, data_dir)}))
 
 
 def find_dataset(dirs: Iterable[AnyPath], wanted: DatasetName) -> AnyPath | None:
@@ -258,9 +257,11 @@ def find_dataset(dirs: Iterable[AnyPath], wanted: DatasetName) -> AnyPath | None
 
 def _versions_of(data_dir: AnyPath, name: str) -> list[FoundDataset]:
     found = []
-    for inner in _subfolders(data_dir / name):
+    for inner in listed(subfolders, data_dir / name):
         path = data_dir / name / inner
-        below = [(None, inner)] if version_key(inner) else [(inner, v) for v in _subfolders(path)]
+        # A folder that is called as a version has no config above it.
+        versions = listed(subfolders, path)
+        below = [(None, inner)] if version_key(inner) else [(inner, each) for each in versions]
         for config, version in below:
             folder = path if config is None else path / version
             if version_key(version) and _holds_dataset(folder):
@@ -282,7 +283,7 @@ def _find_in(data_dir: AnyPath, wanted: DatasetName) -> AnyPath | None:
 
 def _newest_in(folder: AnyPath, wanted: str | None) -> AnyPath | None:
     exact = wanted is not None and version_key(wanted) is not None
-    versions = [wanted] if exact and wanted is not None else _subfolders(folder)
+    versions = [wanted] if exact and wanted is not None else listed(subfolders, folder)
     # The newest that holds a dataset: a folder that TFDS left unfinished is no version.
     while (version := newest_version(versions, wanted)) is not None:
         if _holds_dataset(folder / version):
@@ -303,21 +304,6 @@ def _default_config(root: AnyPath) -> str | None:
 
 def _holds_dataset(folder: AnyPath) -> bool:
     return is_file(folder / DATASET_INFO_FILENAME)
-
-
-def _subfolders(folder: AnyPath) -> list[str]:
-    """Return the names of the folders in a folder; none where a local one cannot be listed.
-
-    A remote one that cannot be asked is an error: it may hold what is looked for.
-    """
-    try:
-        return subfolders(folder)
-    except NotThereError:
-        return []
-    except DatasetError:
-        if isinstance(folder, RemotePath):
-            raise
-        return []
 
 
 # The built-in catalog: layouts of well-known datasets, as their publishers state them.

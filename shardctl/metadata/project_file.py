@@ -13,11 +13,12 @@ from shardctl.base.text import near_or_all, printable, quoted
 from shardctl.errors import DatasetError, ShardctlError
 from shardctl.files import fields
 from shardctl.files.parse import decode
+from shardctl.metadata.layouts import data_dir_of
 from shardctl.settings.names import main_name, setting_called
-from shardctl.stores.stores import RemotePath, path_of, read_file
+from shardctl.stores.stores import read_file
 
 PROJECT_FILENAME = "shardctl.yaml"
-# Settings that may be beside `read:` as well, as who reads, and what is behind the reader.
+# Settings that may be beside `read:` as well, as the loader and the stages behind it.
 _BESIDE_READ = ("loader", "stages")
 PROJECT_KEYS = ("dataset", "data_dir", "loader", "read", "stages", "lint")
 _SECTIONS = ("read", "lint")
@@ -109,7 +110,7 @@ def project_of(text: bytes, path: Path) -> Project:
         return Project(
             path=path,
             dataset=_dataset(settings.get("dataset")),
-            data_dir=_data_dir(settings.get("data_dir"), path.parent),
+            data_dir=data_dir_of(settings.get("data_dir"), path.parent),
             read=_read(settings),
             lint=_section(settings, "lint"),
             text=text,
@@ -158,15 +159,6 @@ def _dataset(value: object) -> tuple[str, ...]:
         if not isinstance(item, str) or not item:
             raise DatasetError(f"dataset must be text or a list of texts, not {fields.shown(item)}")
     return tuple(items)
-
-
-def _data_dir(value: object, folder: Path) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise DatasetError(f"data_dir must be the path of a folder, not {fields.shown(value)}")
-    path = path_of(os.path.expanduser(value), folder)
-    return str(path) if isinstance(path, RemotePath) else os.path.abspath(path)
 
 
 def _read(settings: Mapping[str, object]) -> Mapping[str, object]:

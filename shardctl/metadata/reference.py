@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -186,6 +186,7 @@ def refs_found_again(
     URL is the same on all of them; passwords and signatures in it are not kept.
     """
     refs = tuple(dict.fromkeys(refs))
+    # One reference that cannot be kept makes all of them useless: none is kept then.
     fixed = any(map(is_fixed, refs))
     if fixed and not on_this_machine:
         return ()
@@ -272,11 +273,12 @@ def _read(ref: str, search: _Search) -> Dataset:
     if search.on_disk and is_remote(ref):
         raise DatasetError(f"{quoted(ref, 200)} is not on a disk")
     # The order matters: what exists wins over what it could mean as a name.
-    for read in _KINDS:
+    for read in (_folder, _file, _record_files, _name):
         dataset = read(ref, search)
         if dataset is not None:
             return dataset
     known = sorted({*dataset_names(search.dirs.local()), *catalog_names()})
+    # Only what could be a name is compared with names; a path is not.
     close = nearest(ref, known) if re.fullmatch(r"[\w .-]+", ref) else []
     cure = f"did you mean {either(close)}?" if close else _FORMS
     raise DatasetError(f"no dataset {quoted(ref, 200)}; {cure}")
@@ -336,6 +338,7 @@ def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Se
     try:
         return bare.read_bare(str(path), search.counting)
     except DatasetError as error:
+        # The files are there, so what is wrong with them is the answer; else that nothing is there.
         if holds_records:
             raise
         raise DatasetError(
@@ -392,15 +395,7 @@ def _means_record_files(ref: str) -> bool:
 def _record_files(ref: str, search: _Search) -> Dataset | None:
     if not _means_record_files(ref):
         return None
-    if _SPEC.fullmatch(ref):
-        raise DatasetError(
-            f"{quoted(ref, 200)} is a spec, which says what is read of a dataset; name the dataset "
-            "too"
-        )
     return bare.read_bare(str(search.path(ref)), search.counting)
-
-
-_SPEC = re.compile(r"[\w-]+\[[-\d._%]*(shard)?:[-\d._%]*(shard)?\](\s*\+.*)?")
 
 
 def _name(ref: str, search: _Search) -> Dataset | None:
@@ -415,14 +410,6 @@ def _name(ref: str, search: _Search) -> Dataset | None:
     if dataset is None:
         raise _unknown_name(name, search)
     return dataset
-
-
-_KINDS: tuple[Callable[[str, _Search], Dataset | None], ...] = (
-    _folder,
-    _file,
-    _record_files,
-    _name,
-)
 
 
 def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
@@ -481,6 +468,7 @@ def merge_datasets(datasets: Sequence[Dataset]) -> Dataset:
                     "datasets read as one have one file format and one compression"
                 )
     _refuse_files_twice(datasets)
+    # In the order in which splits first appear, each with its parts in the order of the datasets.
     parts: dict[str, list[Split]] = {}
     for dataset in datasets:
         for split in dataset.splits:

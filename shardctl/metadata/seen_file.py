@@ -33,7 +33,6 @@ class SeenExamples:
     """The examples that a log names: their codes, int64[n], ascending and each once."""
 
     codes: Int64s
-    num_lines: int
     warnings: tuple[str, ...] = ()
 
 
@@ -106,7 +105,6 @@ def _read(file: BinaryIO, codes: ExampleCodes, shown: str, ids: bool) -> SeenExa
     torn = f"line {number} of {shown}, the last, has no line end: it may be cut off"
     return SeenExamples(
         codes=distinct(np.array(found, np.int64)),
-        num_lines=number,
         warnings=() if line.endswith(b"\n") else (torn,),
     )
 

@@ -28,6 +28,7 @@ from shardctl.stores.stores import (
     answers,
     files_in,
     is_file,
+    listed,
     subfolders,
     way_below,
 )
@@ -94,7 +95,7 @@ def tfds_folders(path: AnyPath) -> list[AnyPath]:
         return [path]
     found: list[AnyPath] = []
     at_once = isinstance(path, RemotePath)
-    level, num_folders = [path / name for name in _subfolders(path, strict=True)], 0
+    level, num_folders = [path / name for name in subfolders(path) if ".incomplete" not in name], 0
     # Level by level, so that remote folders of one level are asked at the same time.
     for depth in range(_MAX_DEPTH):
         num_folders += len(level)
@@ -102,6 +103,7 @@ def tfds_folders(path: AnyPath) -> list[AnyPath]:
         for folder, is_dataset in zip(
             level, answers(holds_tfds_metadata, level, at_once=at_once), strict=True
         ):
+            # Below a dataset no other is looked for.
             (found if is_dataset else below).append(folder)
         if num_folders > _MAX_FOLDERS or depth == _MAX_DEPTH - 1:
             break
@@ -117,7 +119,7 @@ def holds_tfds_metadata(folder: AnyPath) -> bool:
 
     Hugging Face Datasets writes a file of that name beside Arrow and Parquet files, see
     `is_hugging_face_info`. Broken metadata counts as TFDS's, whose reader says so. A remote one is
-    not looked into: that is left to who reads it.
+    not looked into: that is left to the reader of it.
 
     Raises:
         DatasetError: the place of a remote one cannot be asked.
@@ -138,20 +140,11 @@ def holds_tfds_metadata(folder: AnyPath) -> bool:
 
 
 def _has_files_of_hugging_face(folder: AnyPath) -> bool:
-    try:
-        return any(file.path.endswith((".arrow", ".parquet")) for file in files_in(folder))
-    except DatasetError:
-        return False
+    return any(file.path.endswith((".arrow", ".parquet")) for file in listed(files_in, folder))
 
 
-def _subfolders(folder: AnyPath, *, strict: bool = False) -> list[str]:
-    try:
-        names = subfolders(folder)
-    except DatasetError:
-        if strict or isinstance(folder, RemotePath):
-            raise
-        return []
-    return [name for name in names if ".incomplete" not in name]
+def _subfolders(folder: AnyPath) -> list[str]:
+    return [name for name in listed(subfolders, folder) if ".incomplete" not in name]
 
 
 def is_hugging_face_info(document: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain, pairwise
 
 from shardctl.base.text import counted, quoted
 from shardctl.base.tfds_rules import OTHER_FORMATS, PARQUET_BATCH
@@ -116,7 +117,7 @@ def refuse_open_splits(resolved: Resolved) -> None:
     warning that `resolved` has.
 
     Raises:
-        UnpredictableOrderError: TFDS leaves the order of the splits open.
+        UnpredictableOrderError: TFDS reads the splits in a random order.
     """
     if resolved.spelled_out is not None:
         where = "" if resolved.spec == "all" else f"{quoted(resolved.spec)}: "
@@ -133,7 +134,7 @@ def refuse_open_hosts(resolved: Resolved, host_mode: HostMode, num_hosts: int) -
     any order.
 
     Raises:
-        UnpredictableOrderError: TFDS leaves the order of the splits open.
+        UnpredictableOrderError: TFDS reads the splits in a random order.
     """
     if num_hosts > 1 and host_mode.whole_files:
         refuse_open_splits(resolved)
@@ -194,12 +195,6 @@ def _first_unsorted(split: Split) -> tuple[str, str] | None:
 
     Numbers of one width, as all names made of a pattern have, are.
     """
-    for part in split.files:
-        last = None
-        # A part without names is made of a pattern with numbers of one width, which sort as they
-        # count.
-        for name in part.names or ():
-            if last is not None and os.fsencode(last) > os.fsencode(name):
-                return last, name
-            last = name
-    return None
+    # A part without names is made of a pattern with numbers of one width, which sort as they count.
+    pairs = chain.from_iterable(pairwise(part.names or ()) for part in split.files)
+    return next((pair for pair in pairs if os.fsencode(pair[0]) > os.fsencode(pair[1])), None)

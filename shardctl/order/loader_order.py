@@ -162,12 +162,6 @@ class LoaderOrder(Order):
         """Return the indices of the examples at any positions, as the loader counts, int64[q]."""
         return self.sequence.indices_at(self._checked(positions))
 
-    @checked
-    def indices_in_step(self, step: int) -> Int64s:
-        """Return the indices of the examples of a batch, as the loader counts, int64[size]."""
-        positions = self.positions_in_step(step)
-        return self.indices_at(np.arange(positions.start, positions.stop))
-
     @cached_property
     def reads_of_epoch(self) -> Reads:
         """What this process reads in its first epoch: a piece of storage, or some of all of it."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +74,6 @@ class Strips:
     start: int
     stop: int
     is_cut: bool
-    has_slots: bool
     several_splits: bool
 
 
@@ -136,7 +137,6 @@ def strips(order: Order, start: int, stop: int, *, most: int = _MOST) -> Strips:
         start=start,
         stop=end,
         is_cut=is_cut,
-        has_slots=order.has_blocks,
         several_splits=order.codes.several_splits,
     )
 
@@ -174,24 +174,13 @@ def _visits(order: Order, start: int, stop: int, most: int) -> list[Visit]:
 # Hosts or shards in so few groups that each can be seen.
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Bucket:
-    """Values first..last, both included: the least and the largest, their mean, where the largest.
-
-    `argmax` is the index of the first of the largest, counted as `first` is.
-    """
+class Bucket(NamedTuple):
+    """Values first..last, both included: the least of them and the largest."""
 
     first: int
     last: int
     min: float
     max: float
-    mean: float
-    argmax: int
-
-    @property
-    def count(self) -> int:
-        """Number of values."""
-        return self.last - self.first + 1
 
 
 def buckets(
@@ -201,28 +190,12 @@ def buckets(
 
     Where there are no more than `most`, each is its own; of none there is no group.
 
-    >>> [(b.first, b.last, b.max, b.argmax) for b in buckets([3, 1, 4, 1, 5], 2)]
-    [(0, 1, 3, 0), (2, 4, 5, 4)]
+    >>> [(b.first, b.last, b.min, b.max) for b in buckets([3, 1, 4, 1, 5], 2)]
+    [(0, 1, 1, 3), (2, 4, 1, 5)]
     """
-    array = np.asarray(values)
-    if not isinstance(values, np.ndarray) and array.dtype != np.int64:
-        array = np.array(values, object)  # of Python's numbers none is too large, or made a float
-    count = min(most, len(array))
-    found = []
-    for number in range(count):
-        # Edges from products and not from a step, so that sizes differ by one at most.
-        first, stop = len(array) * number // count, len(array) * (number + 1) // count
-        part = array[first:stop]
-        smallest, largest = part.min(), part.max()
-        found.append(
-            Bucket(
-                first=first,
-                last=stop - 1,
-                min=smallest.item() if isinstance(smallest, np.generic) else smallest,
-                max=largest.item() if isinstance(largest, np.generic) else largest,
-                mean=float(part.mean(dtype=np.float64)),
-                # NumPy's argmax is the first of the largest.
-                argmax=first + int(part.argmax()),
-            )
-        )
-    return tuple(found)
+    every = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    count = min(most, len(every))
+    # Edges from products and not from a step, so that sizes differ by one at most.
+    edges = pairwise(len(every) * number // count for number in range(count + 1))
+    groups = ((first, stop, every[first:stop]) for first, stop in (edges if count else ()))
+    return tuple(Bucket(first, stop - 1, min(part), max(part)) for first, stop, part in groups)

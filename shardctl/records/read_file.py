@@ -11,7 +11,6 @@ import re
 import stat
 
 from shardctl.base.text import printable, quoted
-from shardctl.base.tfds_rules import FILE_FORMATS
 from shardctl.dataset.dataset import FindingKind
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
 from shardctl.records.array_record import ArrayRecord
@@ -23,15 +22,8 @@ from shardctl.records.webdataset import WebDataset
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import is_remote, store_of
 
-_ALL: tuple[RecordFormat, ...] = (
-    TFRecord(),
-    ArrayRecord(),
-    Parquet(),
-    MDS(),
-    WebDataset(),
-    Arrow(),
-)
-FORMATS: dict[str, RecordFormat] = {known.name: known for known in _ALL}
+_KNOWN = (TFRecord(), ArrayRecord(), Parquet(), MDS(), WebDataset(), Arrow())
+FORMATS: dict[str, RecordFormat] = {known.name: known for known in _KNOWN}
 HEAD_BYTES = 1 << 12  # of a file whose name does not tell its format
 
 # What a store or a library raises of a file that it cannot read. What `report` raises to end the
@@ -43,14 +35,9 @@ def why_not_read(file_format: str) -> str | None:
     """Return why files of a format are not read here, None where they are.
 
     >>> why_not_read("riegeli")
-    'riegeli files are not read; `tfds convert_format` makes array_record files of them'
+    'riegeli files are not read'
     """
-    if file_format in FORMATS:
-        return None
-    if file_format in FILE_FORMATS:
-        convert = "`tfds convert_format` makes array_record files of them"
-        return f"{file_format} files are not read; {convert}"
-    return f"{printable(file_format, 40)} files are not read: it is no format of TFDS"
+    return None if file_format in FORMATS else f"{printable(file_format, 40)} files are not read"
 
 
 def count_file(

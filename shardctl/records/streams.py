@@ -34,7 +34,7 @@ class Bytes(Protocol):
         """Return so many bytes from a place on, fewer where the bytes end."""
 
     def is_within(self, position: int) -> bool:
-        """Return whether the bytes go on at least up to a place."""
+        """Return whether the bytes reach at least up to a place."""
 
 
 class Window:
@@ -85,7 +85,7 @@ class Window:
         return self._start + inside
 
     def is_within(self, position: int) -> bool:
-        """Return whether the file, as it was listed, goes on at least up to a place."""
+        """Return whether the file, as it was listed, reaches at least up to a place."""
         return position <= self._source.num_bytes
 
     def _filled(self, position: int, size: int) -> bytes:
@@ -141,14 +141,8 @@ def partial_copy(
 _LOCAL_PIECE, _REMOTE_PIECE = 1 << 16, 1 << 22
 _UNPACKED_PIECE = 1 << 20  # what a piece may become at a time, however well it was packed
 
-# How compressed files begin: RFC 1952 2.3.1, RFC 8878 3.1.1; the end of bzip2's is its block size.
-_SIGNATURES = (
-    ("gzip", b"\x1f\x8b\x08"),
-    ("bzip2", b"BZh"),
-    ("xz", b"\xfd7zXZ\0"),
-    ("xz", b"\x5d\0\0\x80"),  # of LZMA utils, before there was a format
-    ("zstd", b"\x28\xb5\x2f\xfd"),
-)
+# How compressed files begin: RFC 1952 2.3.1, RFC 8878 3.1.1.
+_SIGNATURES = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 _REFUSED = (zlib.error, EOFError, ValueError)
 
@@ -159,11 +153,7 @@ def packed_as(head: bytes) -> str | None:
     >>> packed_as(b"\x1f\x8b\x08\0"), packed_as(b"train/0001.jpg")
     ('gzip', None)
     """
-    for name, signature in _SIGNATURES:
-        if head.startswith(signature):
-            # "BZh" alone is too common: the magic number of the first block must follow.
-            return None if name == "bzip2" and head[4:10] != b"1AY&SY" else name
-    return None
+    return next((name for begin, name in _SIGNATURES.items() if head.startswith(begin)), None)
 
 
 class Forwards:
@@ -179,7 +169,7 @@ class Forwards:
         return self._buffer[inside : inside + size]
 
     def is_within(self, position: int) -> bool:
-        """Return whether the bytes go on at least up to a place; they are unpacked up to there."""
+        """Return whether the bytes reach at least up to a place; they are unpacked up to there."""
         self._reach(position, 0)
         return self._start + len(self._buffer) >= position
 
@@ -269,8 +259,6 @@ def _decompressor(kind: str) -> Any:
     if kind == "gzip":
         # | 16: zlib's flag for a gzip header and trailer, whose checksum it verifies.
         return zlib.decompressobj(zlib.MAX_WBITS | 16)
-    if kind != "zstd":
-        raise MissingDependencyError(f"files compressed with {kind} are not read")
     try:
         import zstandard
     except ImportError as error:

@@ -35,11 +35,7 @@ class WebDataset:
         by the checksums of its compression in any case.
         """
         packing = packed_as(source.read(0, min(BLOCK, source.num_bytes)))
-        if packing not in (None, "gzip"):
-            text = f"compressed with {packing}; archives are read plain, or compressed with gzip"
-            damage = Damage(kind="compressed", text=text, byte=0)
-            return FileContents(num_records=None, num_bytes=source.num_bytes, damage=damage)
-        if packing is not None:
+        if packing == "gzip":
             return _in_packed(source, packing, report)
         window = Window(source, no_report if checksums else report)
         found, archive = _walked(window)

@@ -91,6 +91,7 @@ def position_of_text(data: bytes, *, source: str) -> PositionRecord:
                 f"this shardctl reads positions of version {_VERSION} and {_SHARED_VERSION}"
             )
         content = {key: value for key, value in document.items() if key != _DIGEST}
+        # Before its fields are read, so that an edited file gets this error.
         if document.get(_DIGEST) != _digest_of(content):
             raise DatasetError("it does not match its digest: it was edited or damaged")
         return _record(document)
@@ -129,6 +130,7 @@ def _record(document: Mapping[str, object]) -> PositionRecord:
 
 
 def _stretches(document: Mapping[str, object]) -> list[object]:
+    # Version 1 has no such field.
     if document.get("format_version") == _VERSION:
         return []
     found = fields.items(document.get("stretches"), "stretches")
@@ -165,6 +167,7 @@ def _stretch(document: Mapping[str, object], where: str) -> RunSegment:
         # Before the list is made longer: "[1, 10**12]" must not fill the memory.
         if len(counts) + num_hosts > MAX_HOSTS:
             raise DatasetError(f"{where}.consumed: {MAX_HOSTS} hosts at most")
+        # Pairs of [count, hosts] become one number for each host again.
         counts += [count] * num_hosts
     stretch = fields.record(RunSegment, document, where, consumed=tuple(counts))
     if not counts or (stretch.alone and len(counts) > 1):

@@ -226,6 +226,8 @@ class ResumePlan(Tabular):
         return {
             "interleave_cycle_length": self.cycle_length,
             "interleave_block_length": self.settings.block,
+            # The instructions are in the order in which they are to be opened; a shuffle would undo
+            # it.
             "shuffle_files": False,
         }
 
@@ -248,6 +250,7 @@ MAX_FURTHER_EPOCHS = 1000
 
 def settings_as_planned(settings: ReadSettings, *, ordered: bool) -> ReadSettings:
     """Return settings with every default written out, as a plan file gives them back."""
+    # Written and read back, so that a plan in memory equals the one from its file.
     return settings_of_document(settings_in_force(settings, ordered=ordered), "settings")
 
 

@@ -98,6 +98,7 @@ class Snapshot(Answer):
         Raises:
             UsageError: they hold a setting that this version does not know.
         """
+        # A list of files that was too long is kept as the text of its hash.
         if isinstance(self.pipeline.get("file_order"), str):
             return None
         return settings_of_document(self.pipeline, "the snapshot's pipeline")

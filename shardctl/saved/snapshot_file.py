@@ -70,6 +70,7 @@ def snapshot_from_document(document: Mapping[str, object]) -> Snapshot:
 
 def _check_version(document: Mapping[str, object]) -> None:
     tree = document.get("tree")
+    # Digests of version 1 are written without the field.
     digests = tree.get("version", 1) if isinstance(tree, dict) else 1
     versions: dict[str, tuple[object, Sequence[int]]] = {
         "format version": (document.get("format_version"), (FORMAT_VERSION,)),
@@ -127,6 +128,7 @@ def _check_sources(pinned: Snapshot) -> None:
     named = {source.data for source in pinned.sources}
     if not (named or readers):
         return
+    # Each dataset once, and just those that the stages read.
     if len(named) < len(pinned.sources) or named != {reader.data for reader in readers}:
         raise DatasetError("sources are not the datasets that the stages read")
     labels = {source.label and fields.split_name(source.label) for source in pinned.sources}
@@ -191,6 +193,7 @@ def _split(name: str, record: Mapping[str, object]) -> PinnedSplit:
             )
         else:
             split = Split(name=name, shard_lengths=_lengths(lengths, num_shards), files=files)
+        # Stated twice, since people read the total and the program reads the lengths.
         if split.num_examples != num_examples:
             raise DatasetError(f"shard_lengths hold {split.num_examples}, not {num_examples}")
         return pinned(split=split)
@@ -207,6 +210,7 @@ def _lengths(value: object, num_shards: int) -> tuple[int, ...]:
         match = _RUN.fullmatch(word) if isinstance(word, str) else None
         if match is None:
             raise DatasetError(f"{fields.shown(word)} is not a shard length, as in 3 or 3x12")
+        # "3x12" is 12 shards of 3 examples; checked against the total before the list grows.
         count = int(match[2] or 1)
         if len(lengths) + count > num_shards:
             raise DatasetError(f"shard_lengths are more than the {num_shards} shards")
@@ -273,6 +277,7 @@ def snapshot_yaml(snapshot: Snapshot) -> Iterator[str]:
         document[key] = Block(document[key])  # a setting that changes is a line of a review
     for part in (document["tree"], *document["layout"]["splits"]):
         for key in WORDS:
+            # Blocks of words: a change is a line of a review, not one long line.
             if isinstance(part.get(key), list):
                 part[key] = Words(part[key])
     yield _checked(_COMMENT + "".join(to_yaml(document)), snapshot)

@@ -290,8 +290,8 @@ class ReadSettings:
             )
         if self.deterministic is False:
             raise UnpredictableOrderError(
-                "deterministic=False yields examples in the order in which they are "
-                "decoded, another in each run; leave it out, or use --deterministic"
+                "deterministic=False yields examples in order of completion, another in each run; "
+                "leave it out, or use --deterministic"
             )
         # The order of checks: what TFDS refuses anyway, then what is never deterministic, then
         # seeds.
@@ -349,7 +349,6 @@ _OF_LOADERS = tuple(
 SHORT_FORM = tuple(name for name in _IN_STAGES if name != "host_by")
 _DEFAULTS = {field.name: field.default for field in fields(ReadSettings)}
 _LONGEST_SHOWN = 400  # characters of stages, in a repr
-_MOST_SHOWN = 8  # files of an order, in a repr
 _MAY_BE_NONE = frozenset(field.name for field in fields(ReadSettings) if field.default is None)
 _TAKERS = {
     setting.field: or_none(setting.kind.take)
@@ -374,10 +373,7 @@ def as_settings(given: SettingsLike | None) -> ReadSettings:
 
 def _argument(name: str, value: Any) -> str:
     """Return a setting as it was given; of a list of files its name alone."""
-    text = _text_of(value)
-    if text is None and isinstance(value, tuple):
-        return option(name)
-    return option(name, value if text is None else text)
+    return option(name) if isinstance(value, tuple) else option(name, _text_of(value) or value)
 
 
 def _text_of(value: Any) -> str | None:
@@ -390,13 +386,9 @@ def _text_of(value: Any) -> str | None:
 
 
 def _in_short(value: Any) -> str:
-    """Return the repr of a setting's value; of a long list of files how many there are."""
-    text = _text_of(value)
-    if text is not None:
-        return repr(text) if len(text) <= _LONGEST_SHOWN else f"<{counted(len(text), 'character')}>"
-    if isinstance(value, tuple) and len(value) > _MOST_SHOWN:
-        return f"<{counted(len(value), 'file')}>"
-    return repr(value)
+    """Return the repr of a setting's value; of a long one how long it is."""
+    text = repr(_text_of(value) or value)
+    return text if len(text) <= _LONGEST_SHOWN else f"<{counted(len(text), 'character')}>"
 
 
 def _made_of_mapping(given: object) -> ReadSettings | None:

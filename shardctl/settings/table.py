@@ -231,6 +231,7 @@ class Setting:
     place: int = 0
 
     def __post_init__(self) -> None:
+        # Most settings are called by the field of `ReadSettings`; only `pass` is a word of Python.
         if not self.field:
             object.__setattr__(self, "field", self.name)
         if not self.stands_for:
@@ -268,11 +269,13 @@ class Setting:
         """
         # An unknown loader is refused elsewhere; meanwhile the default's settings count.
         loader = READERS.get(name, READERS[SETTING_BY_FIELD["loader"].default])
+        # TFDS's reader has no versions to choose from.
         of_version = self.field == "loader_version" and bool(loader.proven)
         return self.field in loader.takes or self.field == "loader" or of_version
 
     def value_in_force(self, settings: Any, *, ordered: bool) -> object:
         """Return its value in a document, with the default that is in force."""
+        # None in a document: no part of this pipeline reads the setting.
         if self.field != "loader" and not self.is_read_by(settings.loader):
             return None
         if self.in_force is not None:

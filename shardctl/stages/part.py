@@ -164,7 +164,7 @@ class Stage(Part):
     """What is done with a dataset.
 
     takes_function: the first argument of the call is a function of the script.
-    keeps_order: it changes no order, but stops TensorFlow from fusing a shuffle and a repeat.
+    keeps_order: it changes no order, but stops TensorFlow from fusing shuffle and repeat.
     is_plain: it is a method of tf.data whose arguments are its own; else a function, a dataset or
         options are among them.
     """

@@ -49,6 +49,7 @@ class Shuffle(parts.Stage):
 
     def in_tf(self) -> parts.TfCall | None:
         """Return the call, whose buffer for all is a constant."""
+        # The number -2 means the same, but a script that people read has the name.
         found = super().in_tf()
         if found is None or self.buffer != WHOLE_DATASET:
             return found
@@ -96,6 +97,8 @@ class Batch(parts.Stage):
         """Return a batch; one with num_parallel_calls reads ahead like such a map."""
         ahead = {name: values.pop(name) for name in ("calls", "deterministic") if name in values}
         batch = cls(**values)
+        # A batch with threads is a parallel map as far as an order shows it, so it is written as
+        # two stages.
         return (batch, Map(**ahead)) if ahead.get("calls") is not None else (batch,)
 
     def whole_length(self, count: int) -> int:
@@ -206,7 +209,7 @@ class Map(parts.Stage):
     """
 
     name = "map"
-    effect = "keeps the order; keeps TensorFlow from fusing shuffle and repeat"
+    effect = "keeps the order; stops TensorFlow from fusing shuffle and repeat"
     parameters = (
         parts.FUNCTION,
         parts.value("calls", "num_parallel_calls"),
@@ -255,7 +258,7 @@ class AssertCardinality(parts.Stage):
 
     name = "assert_cardinality"
     is_plain = False
-    effect = "keeps the order; keeps TensorFlow from fusing shuffle and repeat"
+    effect = "keeps the order; stops TensorFlow from fusing shuffle and repeat"
     keeps_order = True
     count: parts.Cardinality = parts.argument("expected_cardinality")
 
@@ -270,7 +273,7 @@ class WithOptions(parts.Stage):
     """
 
     name = "with_options"
-    effect = "keeps TensorFlow from fusing shuffle and repeat; holds for the whole pipeline"
+    effect = "stops TensorFlow from fusing shuffle and repeat; holds for the whole pipeline"
     is_plain = False
     keeps_order = True
     # What each field is among `tf.data.Options`.
@@ -411,6 +414,7 @@ class Read(parts.Source):
     @property
     def has_cardinality(self) -> bool:
         """Whether TensorFlow knows how many examples there are."""
+        # TFDS asserts the number of its metadata; of files that a script lists tf.data knows none.
         return self.assert_cardinality and not self.listed
 
     @classmethod
@@ -535,6 +539,7 @@ class SampleFromDatasets(_Mixture):
         # With one endless input of several it may still end: that one may never be drawn again.
         if all(count == math.inf for count in others):
             return math.inf
+        # With stop_on_empty the draws decide which input ends first, and so the length.
         return None if self.stop_on_empty else _sum(others)
 
 
@@ -553,6 +558,7 @@ class ChooseFromDatasets(_Mixture):
 
     def length(self, others: Sequence[parts.Count]) -> parts.Count:
         """Return that there is no end, where no input has one; else it is unknown."""
+        # Choices may end before their inputs do.
         return math.inf if all(count == math.inf for count in others) else None
 
 

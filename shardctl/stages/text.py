@@ -26,7 +26,7 @@ def pipeline_of(document: object, depth: int = 0) -> Pipeline:
     Shuffle(buffer=1000, seed=7, reshuffle=None)
 
     Raises:
-        UsageError: it says none; the place and the rule are told.
+        UsageError: it says none; the message names the place and the rule.
     """
     if depth > _MAX_DEPTH:
         raise UsageError(f"stages are nested more than {_MAX_DEPTH} deep")
@@ -183,10 +183,10 @@ def parse_stages(text: str) -> Pipeline:
     >>> parse_stages("cache | shufle(1000)")
     Traceback (most recent call last):
     ...
-    shardctl.errors.UsageError: at 'shufle(1000)': no stage 'shufle'; did you mean shuffle? ...
+    shardctl.errors.UsageError: at 'shufle(1000)': no stage 'shufle'; did you mean shuffle?
 
     Raises:
-        UsageError: it says none; the place and the rule are told.
+        UsageError: it says none; the message names the place and the rule.
     """
     return _whole(text, lambda parser: parser.pipeline(0))
 

@@ -284,10 +284,9 @@ def without_secrets(url: str) -> str:
     if not mark:
         return _PAIR.sub(rf"\1\2{_HIDDEN}", url)
     # Elsewhere `?` may be a letter of an object's name.
-    if scheme.lower() in _WITH_QUERY:
-        rest, query, _ = _cut(rest)
-    else:
-        query = ""
+    query = ""
+    if scheme.lower() in _WITH_QUERY and (found := re.search(r"[?#]", rest)):
+        rest, query = rest[: found.start()], f"{found[0]}{_HIDDEN}"
     authority, slash, path = rest.partition("/")
     # Anything that is not plainly host[:port] may be a password.
     if not _AUTHORITY.fullmatch(authority):
@@ -295,14 +294,6 @@ def without_secrets(url: str) -> str:
         rest = f"{_HIDDEN}@{after}" if at else f"{_HIDDEN}{slash}{path}"
     rest = _PAIR.sub(rf"\1\2{_HIDDEN}", rest)
     return f"{scheme}://{rest}{query}"
-
-
-def _cut(rest: str) -> tuple[str, str, str]:
-    """Return what is before a query or a fragment, what is shown of it, and it."""
-    found = re.search(r"[?#]", rest)
-    if found is None:
-        return rest, "", ""
-    return rest[: found.start()], f"{found[0]}{_HIDDEN}", rest[found.start() :]
 
 
 def said(error: object, limit: int = 160) -> str:

@@ -141,21 +141,12 @@ class RangeFile(io.RawIOBase):
         self._at = begin[whence] + offset
         return self._at
 
-    def readall(self) -> bytes:
-        return self._bytes(self._source.num_bytes)
-
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self._bytes(self._at + len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def _bytes(self, stop: int) -> bytes:
-        start, stop = self._at, min(stop, self._source.num_bytes)
-        if start >= stop:
-            return b""
-        data = self._source.read(start, stop)
+        stop = min(self._at + len(buffer), self._source.num_bytes)
+        data = self._source.read(self._at, stop) if self._at < stop else b""
         self.num_bytes_read += len(data)
         if self._report_read is not None:
             self._report_read(len(data))
-        self._at = stop
-        return data
+        self._at += len(data)
+        buffer[: len(data)] = data
+        return len(data)

@@ -91,6 +91,23 @@ def files_in(folder: AnyPath) -> Iterator[StoredFile]:
     return store_of(folder).scan(str(folder))
 
 
+def listed(ask: Callable[[AnyPath], Iterable[Item]], folder: AnyPath) -> list[Item]:
+    """Return what `ask` finds in a folder, as `files_in`; nothing where it is not there.
+
+    Nor of a local one that cannot be listed. Of a remote one that cannot be asked it is not known
+    whether it has what is looked for.
+
+    Raises:
+        DatasetError: a remote folder that cannot be listed.
+    """
+    try:
+        return list(ask(folder))
+    except DatasetError as error:
+        if isinstance(folder, RemotePath) and not isinstance(error, NotThereError):
+            raise
+        return []
+
+
 def answers(
     ask: Callable[[Item], Answer], about: Iterable[Item], *, at_once: bool
 ) -> Generator[Answer]:

@@ -202,6 +202,7 @@ def _range(file: StoredFile, start: int, stop: int, versions: list[tuple[str, st
             if status in _ANSWERS:
                 raise failures.changed(path, "it is gone" if status in _MISSING else "")
             versions.append((headers.get("ETag", ""), headers.get("Last-Modified", "")))
+            # The mark of the query is ours; headers know nothing of it.
             listed = file.version.removesuffix(_mark(path))
             if _is_another(listed, headers) or (not file.version and versions[-1] != versions[0]):
                 raise failures.changed(path)
@@ -279,6 +280,7 @@ def _refuse(response: Any, path: str) -> None:
     with contextlib.suppress(ValueError):
         status = f"{status} {HTTPStatus(status).phrase}"
     if response.status_code in failures.RETRIED_STATUSES:
+        # Seconds; the other form, a date, is left to our own waits.
         wait = response.headers.get("Retry-After", "")
         seconds = float(wait) if wait.isdigit() else 0.0
         raise failures.TransientError(f"the server answers {status}", wait=seconds)
@@ -300,6 +302,7 @@ def _body(response: Any, most: int, path: str) -> bytes:
             if time.monotonic() > end:
                 raise failures.TransientError("the server sends less than 20 kB/s")
     except Exception as error:
+        # A body that breaks off is returned as far as it came: the caller sees that it is short.
         if not any(type(each).__name__ == "IncompleteRead" for each in failures.causes(error)):
             raise
     return bytes(got)

@@ -1,4 +1,4 @@
-"""Keras `fit`: one dataset for each epoch, and a callback that resumes at the next batch."""
+"""Keras `fit`: one dataset for each of its epochs, a callback that resumes at the next batch."""
 
 from __future__ import annotations
 

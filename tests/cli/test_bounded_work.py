@@ -110,8 +110,8 @@ def test_a_fifo_or_a_device_is_not_waited_for(shardctl: Shardctl, tmp_path: Path
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     for words, message in (
-        (f"resume -d mnist --seen {fifo}", "is a named pipe, which is not waited for"),
-        ("resume -d mnist --seen /dev/zero", "'/dev/zero' is a device or a socket"),
+        (f"resume -d mnist --seen {fifo}", "is a named pipe, a device or a socket"),
+        ("resume -d mnist --seen /dev/zero", "'/dev/zero' is a named pipe, a device"),
         (f"simulate -d {fifo}", "is neither a layout file"),
         (f"simulate -d mnist --file-order {fifo}", "is a pipe, a socket or a device"),
         (f"resume -d mnist --plan {fifo}", "is a pipe, a socket or a device"),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.dataset.folders import folders_of, with_folders
+from shardctl.dataset.folders import folders_of, layout_tells_order, with_folders
 from shardctl.dataset.identity import (
     DatasetHead,
     DatasetIdentity,
@@ -221,3 +221,19 @@ def test_splits_that_contradict_each_other_are_refused() -> None:
     )
     with pytest.raises(DatasetError, match="the splits of d read their folders in different order"):
         folders_of(Dataset(name="d", splits=splits))
+
+
+def test_a_layout_tells_the_order_if_nothing_begins_like_the_next() -> None:
+    for parts, tells in (
+        ([(1, 2), (1, 2)], False),
+        ([(1, 2), (2, 1)], True),
+        ([(1,), (1, 1)], True),  # the number of shards is in their names
+        ([(), (1,)], False),
+        ([(1,), (2,), (1,)], False),
+    ):
+        named = tuple(files(f"/{i}", "train", len(part)) for i, part in enumerate(parts))
+        lengths = tuple(itertools.chain(*parts))
+        split = Split(name="train", shard_lengths=lengths, files=named)
+        assert layout_tells_order(split) is tells
+    plain = tuple(ShardFiles(pattern="x-\0", num_shards=n) for n in (1, 2))
+    assert not layout_tells_order(Split(name="train", shard_lengths=(1, 1, 1), files=plain))

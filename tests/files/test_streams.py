@@ -15,7 +15,7 @@ from shardctl.files.streams import open_stream, read_stdin
 
 def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(DatasetError, match="fifo' is a named pipe, which is not waited for"):
+    with pytest.raises(DatasetError, match="fifo' is a named pipe, a device or a socket"):
         open_stream(tmp_path / "fifo")
 
 
@@ -30,7 +30,7 @@ def test_a_pipe_of_this_process_is_read_although_its_writer_has_left(data: bytes
 
 
 def test_a_device_is_refused_and_the_empty_one_is_empty() -> None:
-    with pytest.raises(DatasetError, match="'/dev/zero' is a device or a socket"):
+    with pytest.raises(DatasetError, match="'/dev/zero' is a named pipe, a device or a socket"):
         open_stream("/dev/zero")
     with open_stream(os.devnull) as stream:
         assert stream.read() == b""

@@ -181,7 +181,7 @@ def test_visits_are_those_of_positions_one_by_one(monkeypatch: pytest.MonkeyPatc
         assert list(found.visits) == expected[:most]
         assert found.is_cut == (len(expected) > most)
         end = expected[most].position if found.is_cut else stop
-        assert (found.start, found.stop, found.has_slots) == (start, end, order.has_blocks)
+        assert (found.start, found.stop) == (start, end)
 
     numbers = st.integers(0, 40)
     check_cases(st.tuples(orders(), numbers, numbers, st.sampled_from([1, 3, 100])), check, 80)
@@ -250,22 +250,18 @@ def test_groups_hold_each_value_once_and_differ_by_one_at_most() -> None:
         assert len(found) == min(most, len(values))
         together = [index for group in found for index in range(group.first, group.last + 1)]
         assert together == list(range(len(values)))
-        sizes = [group.count for group in found]
+        sizes = [group.last + 1 - group.first for group in found]
         assert max(sizes, default=0) - min(sizes, default=0) <= 1
         for group in found:
             own = values[group.first : group.last + 1]
-            assert (group.count, group.min, group.max) == (len(own), min(own), max(own))
+            assert (group.min, group.max) == (min(own), max(own))
             assert type(group.max) is type(values[0])
-            assert abs(group.mean - sum(own) / len(own)) <= 1e-9 * max(1, abs(sum(own)))
-            assert group.argmax == group.first + [*own].index(max(own))
 
     numbers = st.lists(st.integers(-(10**15), 10**15), max_size=60)
     parts = st.lists(st.floats(-10, 10), max_size=60)
     check_cases(st.tuples(numbers | parts, st.integers(1, 70)), check, 100)
 
 
-def test_sums_beyond_64_bits() -> None:
-    (found,) = buckets(np.full(10, 2**62), 1)
-    assert (found.mean, found.max) == (2.0**62, 2**62)
+def test_numbers_beyond_64_bits() -> None:
     (found,) = buckets([2**63, 1, 2**70], 1)
-    assert (found.min, found.max, found.argmax) == (1, 2**70, 2)
+    assert (found.min, found.max) == (1, 2**70)

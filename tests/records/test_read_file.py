@@ -178,8 +178,7 @@ def test_the_format_is_told_by_the_name_and_else_by_the_first_bytes(tmp_path: Pa
 
 def test_formats_that_are_not_read_say_why() -> None:
     assert {name for name in FILE_FORMATS if why_not_read(name) is None} == {*WRITABLE_FORMATS}
-    assert "convert_format" in str(why_not_read("riegeli"))
-    assert "no format of TFDS" in str(why_not_read("bagz"))
+    assert why_not_read("bagz") == "bagz files are not read"
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS))

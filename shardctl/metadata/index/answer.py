@@ -111,6 +111,7 @@ def index_document(index: Index, beside: str | None = None) -> Document:
     """
     dataset = index.dataset
     document = head("index", dataset.identity)
+    # Relative where possible, so that files and layout may move together.
     document["dataset"]["data_dir"] = _relative(index.data_dir, beside)
     document["ordered"] = dataset.ordered
     if index.compression is not None:
@@ -127,6 +128,7 @@ def index_document(index: Index, beside: str | None = None) -> Document:
         ]
         document["broken"] = [asdict(file) for file in index.broken]
         for file in document["broken"]:
+            # Not part of the file format: only the answer in memory has it.
             del file["found"]
     return document
 

@@ -126,8 +126,6 @@ def _damaged(found: Index, path: str) -> Iterator[FileFinding]:
     for problem in found.problems if found.num_files > 1 else ():
         yield FileFinding(
             filename=os.path.basename(path),
-            expected=None,
-            found=None,
             reason=problem.text,
             kind=kinds.get(problem.kind, "wrong-count"),
             split=problem.split,

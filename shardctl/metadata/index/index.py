@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 from shardctl.base.arguments import checked
 from shardctl.base.phrase import option, refused
@@ -24,7 +24,7 @@ from shardctl.metadata.index.tfds_metadata import patterned
 from shardctl.metadata.index.workers import RunnerLike, checked_jobs
 from shardctl.metadata.layouts import BrokenFile
 from shardctl.records.contents import Compression, Damage, FileContents
-from shardctl.records.read_file import FORMATS, format_of, why_not_read
+from shardctl.records.read_file import FORMATS, format_of
 
 _LOOKED_AT = 16  # files that may tell the format of all
 
@@ -96,23 +96,17 @@ def index(
         )
         problems += files.compare(counts, sidecars)
         warnings += (*counts.warnings, *sidecars.problems)
-    found = files.index(counts, keep_going=keep_going, seconds=time.monotonic() - begin)
-    return replace(
-        found,
-        paths=wanted,
-        globs=tuple((by_hand or {}).items()),
-        problems=problems,
-        warnings=warnings,
-    )
+    how: dict[str, Any] = {"keep_going": keep_going, "seconds": time.monotonic() - begin}
+    how |= {"paths": wanted, "globs": tuple((by_hand or {}).items())}
+    return files.index(counts, problems=problems, warnings=warnings, **how)
 
 
 def _format_of(arranged: Arrangement, given: str | None) -> str:
     """Return the format of files: as it is given, by their names, or by how some begin."""
     if given is not None:
-        why = why_not_read(given)
-        if why is not None:
+        if given not in FORMATS:
             formats = choices(FORMATS, len(FORMATS))
-            raise refused("{file_format!}: {}; choose from {}", why, formats, file_format=given)
+            raise refused("{file_format!}: choose from {}", formats, file_format=given)
         return given
     if arranged.file_format is not None:
         return arranged.file_format
@@ -137,11 +131,12 @@ class ArrangedFiles:
         self._arranged = arranged
         self.file_format = file_format
         self.all = [file for split in arranged.splits for file in split.files]
+        # Parallel to `all`: the split of each file, by the file's position in the list.
         self._split_of = [split.name for split in arranged.splits for _ in split.files]
         self._root = arranged.root.rstrip("/") + "/"
 
-    def index(self, counts: Counts, *, keep_going: bool, seconds: float) -> Index:
-        """Return the answer."""
+    def index(self, counts: Counts, *, keep_going: bool, **more: Any) -> Index:
+        """Return the answer, with more of what it says."""
         arranged = self._arranged
         # First, since it marks files as broken, which the splits then leave out.
         packed = self._compression(counts)
@@ -156,13 +151,12 @@ class ArrangedFiles:
             data_dir=arranged.root,
             splits=tuple(splits),
             broken=tuple(self._broken(counts, all_of_them=keep_going)),
-            problems=arranged.problems,
             keep_going=keep_going,
             num_files=len(self.all),
             num_known=counts.num_known,
             num_counted=counts.num_counted,
             num_bytes_read=counts.num_bytes_read,
-            seconds=seconds,
+            **more,
         )
 
     def compare(self, counts: Counts, sidecars: Sidecars) -> tuple[NameProblem, ...]:
@@ -203,6 +197,7 @@ class ArrangedFiles:
     def _splits(self, counts: Counts) -> Iterator[IndexedSplit]:
         first, root = 0, self._arranged.root
         for arranged in self._arranged.splits:
+            # Files lie split after split, so a split is a stretch of the list.
             stop = first + len(arranged.files)
             whole = [
                 (at, self.all[at], contents.num_records or 0)
@@ -228,6 +223,8 @@ class ArrangedFiles:
             first = stop
 
     def _broken(self, counts: Counts, *, all_of_them: bool) -> Iterator[BrokenFile]:
+        # Without keep_going later ones may not have been looked at: the first is all that is
+        # certain.
         for at in sorted(counts.broken)[: None if all_of_them else 1]:
             file, damage = self.all[at], counts.broken[at].damage
             damage = damage or Damage(kind="broken", text="it does not say what it holds")

@@ -359,6 +359,7 @@ class _SplitOrder:
                 self._twice(found, [f"shard {number}" for number in numbers])
             if not uncounted:
                 self._gaps(found, numbers)
+            # Spark counts from 0 in each write: numbers alone would mix the writes.
             if repeats and len(set(numbers)) < len(numbers):
                 self._note("numbers repeat, each write has a random word: in the order of names")
                 found.files.sort(key=path_key)
@@ -409,6 +410,7 @@ class _SplitOrder:
         count = stop - start - len(known)
         if not count:
             return
+        # Only as many as are shown: gaps may be millions of numbers wide.
         missing = [*islice((at for at in range(start, stop) if at not in known), _SHOWN)]
         of = "" if total is None else f" of {total:,}"
         if count == 1:

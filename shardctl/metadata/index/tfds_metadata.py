@@ -18,6 +18,7 @@ from shardctl.base.tfds_rules import DEFAULT_TEMPLATE, FILE_FORMATS, MIN_SHARD_D
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
+from shardctl.files.fields import template_of
 from shardctl.stores.stores import is_remote
 
 _INDEX = "\0"  # stands for the index of the shard, as in ShardFiles
@@ -144,6 +145,7 @@ def _prefix(part: ShardFiles, split: Split, folder: str) -> str:
     if there is None:
         raise DatasetError(f"the folder of the files of split {quoted(split.name)} is unknown")
     if is_remote(there) or is_remote(folder):
+        # A prefix that was not removed leaves a URL, which shows that the folder is elsewhere.
         below = (there.rstrip("/") + "/").removeprefix(folder.rstrip("/") + "/")
         is_below = is_remote(there) and not is_remote(below)
     else:
@@ -165,15 +167,9 @@ def _template(files: ShardFiles, dataset: Dataset, split: Split) -> str | None:
     if files.names is not None or (_INDEX not in files.pattern and files.num_shards > 1):
         return None
     head, slash, base = files.pattern.rpartition("/")
-    folder = _escaped(head + slash)
-    if base == _usual(dataset, split).pattern:
-        return folder + DEFAULT_TEMPLATE
-    return folder + _escaped(base)
-
-
-def _escaped(text: str) -> str:
-    doubled = text.replace("{", "{{").replace("}", "}}")
-    return doubled.replace(_INDEX, "{SHARD_INDEX}")
+    # TFDS's own template where it fits, so that the metadata looks as TFDS writes it.
+    is_usual = base == _usual(dataset, split).pattern
+    return template_of(head + slash) + (DEFAULT_TEMPLATE if is_usual else template_of(base))
 
 
 def _usual(dataset: Dataset, split: Split) -> ShardFiles:

@@ -131,7 +131,6 @@ class _Children:
         Raises:
             DatasetError: a process was ended from outside.
         """
-        # list.pop and append are atomic, so the threads need no lock here.
         child = self._free.pop() if self._free else None
         is_new = child is None
         child = child or self._started()

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from shardctl.dataset.dataset import Split
+from shardctl.dataset.folders import layout_tells_order
 from shardctl.dataset.identity import DatasetHead, differences, folder_order, order_in_words
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import LOADERS
@@ -95,8 +96,16 @@ def causes(expected: Snapshot, actual: Snapshot) -> tuple[Cause, ...]:
 
 
 def _folders_count(cause: Cause, expected: Snapshot, actual: Snapshot) -> bool:
-    """Whether the order of folders matters: of a split that both read."""
-    return all(any(p.name == cause.name for p in side.splits) for side in (expected, actual))
+    """Whether the order of folders matters: of a split that both read, and not seen elsewhere.
+
+    An older snapshot does not have it; the layout may show it all the same.
+    """
+    both = [[p for p in side.splits if p.name == cause.name] for side in (expected, actual)]
+    if not all(both):
+        return False
+    layouts = [pinned.split for side in both for pinned in side if pinned.split is not None]
+    known = cause.expected and cause.actual
+    return bool(known) or not any(len(s.files) > 1 and layout_tells_order(s) for s in layouts)
 
 
 def pipeline_causes(

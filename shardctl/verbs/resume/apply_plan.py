@@ -11,7 +11,7 @@ import numpy as np
 from shardctl.base.arrays import Int64s, distinct
 from shardctl.base.text import choices, counted, printable, quoted
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.dataset.folders import with_folders
+from shardctl.dataset.folders import layout_tells_order, with_folders
 from shardctl.dataset.identity import (
     DatasetIdentity,
     Difference,
@@ -193,7 +193,7 @@ def check_same_dataset(
     """Refuse another dataset than that of a plan or a position; where it lies does not matter.
 
     What only one of the two knows is not compared, except the order of the folders: where it is not
-    known, the dataset is refused as well. `allow_version`
+    known and does not show in the layout either, the dataset is refused as well. `allow_version`
     takes another version or config of the same layout.
 
     Raises:
@@ -224,6 +224,12 @@ def _counts(found: Difference, then: DatasetIdentity, dataset: Dataset) -> bool:
         return None not in (found.then, found.now)
     if found.field == "config" and None in (found.then, found.now):
         return None not in (then.version, dataset.version)  # else nothing says that it has none
+    if found.field == "folders" and not then.folders and found.split is not None:
+        # It does not say them; to read one folder twice has one order.
+        paths = {folder.path for folder in found.now}
+        twice = len(paths) == 1 and None not in paths
+        known = layout_tells_order(dataset.split(found.split))
+        return not (twice or known)
     return True
 
 

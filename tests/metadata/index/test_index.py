@@ -176,7 +176,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     written(tmp_path / "data")
     with pytest.raises(UsageError, match="--jobs '0': 1 to 1000 processes can count"):
         index(tmp_path / "data", jobs=0)
-    with pytest.raises(UsageError, match="--format-of-files 'zip': zip files are not read"):
+    with pytest.raises(UsageError, match="--format-of-files 'zip': choose from tfrecord"):
         index(tmp_path / "data", file_format="zip")
     with pytest.raises(DatasetError, match="no path"):
         index()

@@ -57,7 +57,7 @@ def test_templates_and_patterns_say_just_these_names() -> None:
 def test_broken_files_are_left_out_with_their_names_and_versions() -> None:
     found = counts(2, -1, 4, unsettled=(2,))
     found.fail(1, FileContents(num_records=None, damage=Damage(kind="cut", text="cut")))
-    answer = arranged("x", "y", "z").index(found, keep_going=True, seconds=0)
+    answer = arranged("x", "y", "z").index(found, keep_going=True, problems=(), seconds=0)
     (split,) = answer.splits
     assert (split.split.shard_lengths, split.split.filenames) == ((2, 4), ("x", "z"))
     assert list(split.versions) == ["etag:x", ""]

@@ -146,7 +146,7 @@ def test_what_trains_and_does_not_evaluate_is_refused(toys: Toys) -> None:
     refused(r"--stages <Pipeline read \| batch>", stages="read(test) | batch(2)")
     refused("--loop keras-fit", loop="keras-fit")
     refused("--global-seed 3", global_seed=3)
-    with pytest.raises(UnpredictableOrderError, match="as their decoding ends"):
+    with pytest.raises(UnpredictableOrderError, match="in order of completion"):
         refused("", deterministic=False)
 
 

@@ -448,7 +448,7 @@ def _slices(world: World) -> Any:
 
 _SEEDED = "read(train, shuffle_seed=3, deterministic=False)"
 _UNSEEDED = "read(train, shuffle_files=True)"
-_READY, _BY_DATA = "order of completion", "depends on the data"
+_READY, _BY_DATA = "in order of completion", "depends on the data"
 OPEN: dict[str, tuple[Make, str, str]] = {
     "files without a seed": (lambda w: w.read(shuffle_files=True), *(_UNSEEDED, "without a seed")),
     "files with a global seed": (
@@ -457,9 +457,9 @@ OPEN: dict[str, tuple[Make, str, str]] = {
     ),
     "decoding out of order": (
         lambda w: files(w, options={"deterministic": False}),
-        *(_SEEDED, "in which they are decoded"),
+        *(_SEEDED, "in order of completion"),
     ),
-    "options behind": (lambda w: _ready_first(files(w)), *(_SEEDED, "in which they are decoded")),
+    "options behind": (lambda w: _ready_first(files(w)), *(_SEEDED, "in order of completion")),
     "shuffle": (lambda w: train(w).shuffle(5).batch(2), "shuffle(5)", "no seed"),
     "unseeded beside a seed under a global one": (
         lambda w: use(_numbers().shuffle(5), lambda one: seeded(9, lambda: one.shuffle(3, seed=4))),

@@ -202,7 +202,7 @@ def test_a_loop_behind_the_end_is_told_so(builder: Any) -> None:
         assert len(list(position.count(position.dataset()))) == 9
         again = Position(builder, "train", SETTINGS, consumed=position.consumed)
         assert not list(again.count(again.dataset()))  # as where a run is started once more
-    with pytest.warns(UserWarning, match="and this one gets none: all epochs of"):
+    with pytest.warns(UserWarning, match="all epochs of"):
         assert not list(position.count(position.dataset()))
 
 

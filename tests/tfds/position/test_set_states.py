@@ -310,7 +310,7 @@ def test_fit_has_no_epochs_of_a_run_that_was_shared(builder: Any) -> None:
     assert place.is_shared
     with pytest.raises(UsageError, match="whose part has no epochs of fit"):
         FitEpochs(place, 1, None)
-    with pytest.raises(UsageError, match=r"160 examples of this host's part are left"):
+    with pytest.raises(UsageError, match=r"what is left of it is no epoch of fit"):
         place.begin_epoch_of_fit(0)
     place.advance(160)
     place.begin_epoch_of_fit(1)

@@ -174,9 +174,11 @@ def test_another_version_in_one_of_the_folders_is_another_version() -> None:
 def test_one_folder_twice_has_one_order() -> None:
     twice = moved(A, A)
     check(twice, moved(folder("/mnt/a"), folder("/mnt/a")))
+    then = replace(twice.identity, folders=())
+    check_same_dataset(then, twice, "plan")
 
 
-def test_an_order_of_folders_that_is_not_known_is_refused() -> None:
+def test_what_older_files_do_not_say_of_folders_has_to_show_in_the_layout() -> None:
     then = replace(moved(A, B).identity, folders=())
     with pytest.raises(
         DatasetError,
@@ -185,6 +187,9 @@ def test_an_order_of_folders_that_is_not_known_is_refused() -> None:
         check_same_dataset(then, moved(A, B), "plan")
     with pytest.raises(DatasetError, match="resume from its count, --consumed N"):
         check_same_dataset(then, moved(A, B), "position")
+    longer = replace(B, splits=(replace(B.splits[0], shard_lengths=(3, 5)),))
+    both = moved(A, longer)
+    check_same_dataset(replace(both.identity, folders=()), both, "plan")
     # And the other way round: a layout that names the files of all folders as those of one.
     one = replace(moved(A, B), folders=(A,))
     with pytest.raises(DatasetError, match="its folders were a, b, now one or not known"):
