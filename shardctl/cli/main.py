@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = copy_context().run(_code_of, words, ends=arguments is None)
         _end_with(code)
     finally:
-        if arguments is not None:  # called from Python, which goes on
+        if arguments is not None:  # called from Python, which runs on afterwards
             from shardctl.cli.output import choose
 
             choose([])
@@ -171,7 +171,7 @@ def _is_an_interrupt(error: BaseException | None) -> bool:
 
 
 def _app(arguments: Sequence[str]) -> Any:
-    """Return the application with the command that is meant, or with all where that is open.
+    """Return the application with the command that is meant, or with all if that is unclear.
 
     Importing and describing every command takes longer than most commands themselves.
     """

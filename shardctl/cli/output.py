@@ -162,7 +162,7 @@ def warn(messages: Iterable[str]) -> None:
 
 
 def say(line: str, *, kind: Literal["error", "warning"] | None = None) -> None:
-    """Write one line to stderr, silently dropped where nobody can read it.
+    """Write one line to stderr, silently dropped where no reader is left.
 
     What kind of line it is stands before it, as in `error: ..`, and that word is coloured.
     """
@@ -213,7 +213,7 @@ class ProgressBars:
     def show(self, what: str, done: int, total: int) -> None:
         """Show that `done` of `total` of something are done; one bar for each thing counted.
 
-        A total of 0 is one that nobody knows yet: how much is done is shown alone, until something
+        A total of 0 is one that is not known yet: how much is done is shown alone, until something
         else is counted.
         """
         if not self._on_terminal or time.monotonic() - self._start < _PATIENCE:
@@ -289,7 +289,7 @@ def is_colored(stream: TextIO | None) -> bool:
 
 # The formats of a command.
 
-# The panels of a help page, in their order; an option of which nobody says so is the command's own.
+# The panels of a help page, in their order; an option given no panel is the command's own.
 THIS_COMMAND = "This command"
 MORE = "More of this command"
 TFDS = "Metadata for TFDS"

@@ -1,4 +1,4 @@
-"""From the states of a run that stopped to the place where this host continues."""
+"""From the states of the hosts of a run that stopped to the position where this host continues."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from shardctl.base.arrays import Int64s
 LEAST_BITS = 16
 # So few indices are mostly walked past; then the whole cipher is made, and the walks with it.
 _FEW = 4096
-# How many numbers are enciphered at once: what processors keep near by.
+# How many numbers are enciphered at once: as many as fit a processor's cache.
 _AT_ONCE = 1 << 15
 _TABLES = 64  # permutations that are kept, of 8 KiB each
 

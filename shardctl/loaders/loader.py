@@ -281,7 +281,7 @@ _HF = Loader(
     default_buffer=DEFAULT_BUFFER,
 )
 
-# Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.
+# Loaders besides TFDS's reader on tf.data, in the order in which messages name them.
 LOADERS: dict[str, Loader] = {
     loader.name: loader for loader in (_GRAIN, _TORCH, _STATEFUL, _ACCELERATE, _HF)
 }

@@ -1,4 +1,6 @@
-"""The orders of PyTorch's DataLoader, of torchdata's and of Accelerate's: permutations, dealt.
+"""The orders of PyTorch's DataLoader, of torchdata's and of Accelerate's.
+
+Each shuffles by permutations, which are then dealt to hosts and workers.
 
 Sources: torch/utils/data/sampler.py (RandomSampler, BatchSampler), torch/utils/data/distributed.py
 (DistributedSampler), torch/utils/data/dataloader.py (_BaseDataLoaderIter draws `_base_seed` from

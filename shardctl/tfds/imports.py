@@ -26,7 +26,7 @@ _PACKAGES = ("tensorflow", "tensorflow-cpu")  # each of them is the module `tens
 def tensorflow() -> Any:
     """Return the module `tensorflow`, which takes seconds and half a gigabyte to import.
 
-    One that is newer than what orders were compared with is told of, the first time.
+    The first one newer than what orders were compared with gets a warning.
 
     Raises:
         MissingDependencyError: it is not installed, or broken.
@@ -109,7 +109,7 @@ def _warn(messages: Iterable[str]) -> None:
 
 _seen: set[str] = set()  # versions of TensorFlow that were looked at
 # A stack: `quiet_tensorflow` may be nested.
-_tell: list[Tell] = [_warn]  # who is told now, last
+_tell: list[Tell] = [_warn]  # the last one is who gets warnings now
 
 
 @contextlib.contextmanager

@@ -670,7 +670,7 @@ _STATEFUL = {
 
 
 def callbacks_of_fit() -> Sequence[Any]:
-    """Return the callbacks of the `fit` that calls one of them; none is told of the others."""
+    """Return the callbacks of the `fit` that calls one of them; Keras does not hand them over."""
     # Callbacks do not know each other. Keras keeps them in the `CallbackList` that calls them,
     # which is the `self` of a caller's frame.
     frame = sys._getframe(1).f_back

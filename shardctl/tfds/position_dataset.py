@@ -199,7 +199,7 @@ def _trackable_class(of: Any) -> Any:
 
         def _copy_trackable_to_cpu(self, object_map: Any) -> None:
             # What an asynchronous save calls for every object before it returns; the thread that
-            # writes calls `serialize` later, when the position has gone on. TensorFlow traces the
+            # writes calls `serialize` later, when the position is later. TensorFlow traces the
             # call into a function once, so that it takes an operation to run every time.
             if self not in object_map:
                 object_map[self] = SavedState(self)

@@ -235,7 +235,7 @@ def _given(ctx: Any, leaving_out: Collection[str]) -> Iterator[list[str]]:
             yield [names[0], *(map(str, one) if parameter.nargs > 1 else [str(one)])]
 
 
-# Where settings and files are, as those are told who look at them: people, and GitHub.
+# Where settings and files are, as shown to whoever reads of them: people, and GitHub.
 
 
 def setting_origins(

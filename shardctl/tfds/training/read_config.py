@@ -212,7 +212,7 @@ def read_config(
         # TFDS calls the sort function from its reader, whose local variables are the only way to
         # see `shuffle_files`.
         caller = sys._getframe(1)
-        # TFDS tells nobody but its own reader, which shuffles what this returns.
+        # TFDS passes it only to its own reader, which shuffles what this returns.
         if caller.f_locals.get("shuffle_files") is True:
             raise UsageError("shuffle_files=True would shuffle the plan; leave it out")
         own = here

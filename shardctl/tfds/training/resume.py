@@ -412,11 +412,11 @@ def replayed(
     a scalar or a tuple of them; `decode` makes a dataset of examples of a dataset of
     records. Outputs [state.emitted, stop) are yielded.
 
-    TensorFlow's own shuffle is led to that place: as many examples as it has read pass through it
-    once more, those that its buffer held in their places and one of them, again and again, in all
-    others; what it has yielded is dropped. From there on it is the shuffle of the uninterrupted
-    pipeline, to the end of the epoch. An example that is there again is not copied, and takes about
-    two microseconds.
+    TensorFlow's own shuffle is advanced to that output: as many examples as it has read pass
+    through it once more, those that its buffer held in their places and one of them, again and
+    again, in all others; what it has yielded is dropped. From there on it is the shuffle of the
+    uninterrupted pipeline, to the end of the epoch. An example that is there again is not copied,
+    and takes about two microseconds.
 
     Memory: the buffer's records, then its examples, and a few pieces. Every iteration begins anew.
     """

@@ -81,13 +81,17 @@ def read_in_force(
         value = setting.value_in_force(settings, ordered=ordered)
         if setting.field in origins:
             written = setting.kind.to_document(given[setting.field])
+            # The value in force has no word for it, though the order depends on it: as it was
+            # written.
             if value is None and _is_read(setting.field, given, ordered=ordered):
                 value = written
             yield SettingInForce(
                 name=name, value=value, given=written, origin=origins[setting.field]
             )
+        # Not set: the version that is installed, or the newest that is known.
         elif setting.field == "loader_version":
             yield SettingInForce(name=name, value=version)
+        # As it is with nothing set: a default, of TFDS where it is an argument of TFDS.
         elif value == setting.value_in_force(bare, ordered=ordered):
             is_tfds = setting.stands_for.startswith(("ReadConfig", "as_dataset"))
             yield SettingInForce(name=name, value=value, origin=_TFDS if is_tfds else _DEFAULT)
@@ -129,6 +133,7 @@ def _implied_by(
             alone = ReadSettings(**{other.field: given[other.field]})
         except UsageError:
             continue
+        # Set alone, it makes this value.
         if setting.value_in_force(alone, ordered=ordered) == value:
             return f"read.{other.field}"
     return None

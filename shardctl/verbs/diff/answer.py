@@ -127,7 +127,7 @@ NUM_NEIGHBOURS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class OrderDifference:
-    """Where two orders first differ: at `position`, or in [position, stop) where that is open.
+    """Where two orders first differ: at `position`, or somewhere in [position, stop).
 
     `expected` and `actual` are ids, None where the order has ended or is not known there.
     """

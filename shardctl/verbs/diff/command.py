@@ -134,12 +134,15 @@ class Today:
         from shardctl.verbs.snapshot.answer import snapshot
 
         chosen = self._dataset(pinned, path)
+        # What neither options nor shardctl.yaml set is as in the file.
         fallback = settings_to_fall_back_on(pinned, chosen.dataset)
         resolved = self._reading.resolved(self._project, fallback)
         kept = spec_as_pinned(pinned, resolved.settings)
         spec = kept if self._spec is None else self._spec
         current = snapshot(chosen.dataset, spec, resolved.settings)
+        # How an updated file names its dataset: as before, or as it was chosen now.
         refs = pinned.refs if chosen.by == "fallback" else refs_to_keep(chosen, path)
+        # Only settings of shardctl.yaml have a line that an annotation can point to.
         stated = {SETTING_BY_FIELD[f].name for f, by in resolved.sources.items() if by == "file"}
         if chosen.by == "file":
             stated.add("dataset")
@@ -171,6 +174,7 @@ class Today:
     def _dataset(self, pinned: "Snapshot", path: str) -> "ChosenDataset":
         """Return the dataset of today: the one that is chosen for all, else that of the file."""
         own = pinned.refs or pinned.title, os.path.dirname(path)
+        # Chosen by an option, a variable or shardctl.yaml it is the same for all files.
         for key in ("all", own):
             if key in self._datasets:
                 return self._datasets[key]
@@ -234,6 +238,7 @@ def diff(
             typed = typed_again(ctx, paths, *several, "--update", leaving_out=_OF_THIS_RUN)
             return None if update else typed
 
+        # Annotations of GitHub name files from the root of the repository.
         here = out.format != "github"
         today = Today(source, reading, spec, command=accepting, from_here=here)
         if len(files) == 1 and not each:
@@ -282,6 +287,7 @@ def _with_current(path: str, today: Today, out: OutputOptions, *, update: bool) 
     FORMATS.write(out, checked.diff, hints=checked.hints)
     if update:
         checked.update()
+    # A difference that was accepted is none.
     return update or checked.diff.equal
 
 
@@ -308,6 +314,7 @@ def _each_with_current(
             one, error = checked.get(path), unchecked.get(path, "")
             hints, found = (today.hints(path), None) if one is None else (one.hints, one.diff)
             files.append(CheckedFile(label=_label_of(path), hints=hints, diff=found, error=error))
+        # Stdin cannot be written.
         differ = [p for p, one in checked.items() if not one.diff.equal and p != "-"]
         _SEVERAL.write(out, files, update=today.command(*differ) if differ else None)
     unwritten = {}
@@ -333,6 +340,7 @@ def _failures(
             attempt(path)
         except ShardctlError as error:
             said[path] = str(reading.located(error))
+    # The same reason for every file is in the options, not in the files.
     if len(said) > 1 and len(set(said.values())) == 1:
         return said
     names = {path: printable(_label_of(path)) for path in said}

@@ -120,7 +120,7 @@ def _first(expected: ListedPlan | None, actual: ListedPlan | None) -> FirstRead 
 def _rows(plan: ListedPlan | None) -> Iterator[tuple[File, int, int]]:
     """Yield the file, skip and take of each instruction.
 
-    The shard is told where a split has two files of one name.
+    The shard is named too where a split has two files of one name.
     """
     if plan is None:
         return

@@ -53,11 +53,13 @@ def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:
     if diff.files:
         yield "\n"
         yield paragraph(f"{counted(len(diff.files), 'file')} read differently:", screen)
+        # A terminal gets the first ranges of each file, a pipe all of them.
         most = _RANGES if screen.abridged else None
         rows = OnDemand(len(diff.files), diff.files.__getitem__).map(
             lambda f: (f.filename, _ranges(f.expected, most), _ranges(f.actual, most))
         )
         yield from table_pieces(_COLUMNS_PLANS, rows, screen, keep=_ROWS)
+    # Settings may differ where the reads do not.
     lead = "without effect on the reads: " if diff.equal else ""
     causes = (cause_line(cause, whole=not screen.abridged) for cause in diff.changes)
     yield from paragraphs(screen, *(lead + cause for cause in causes))
@@ -137,6 +139,7 @@ def several_table(
 
     update: the command that accepts the current order for all that differ.
     """
+    # Whether the file before took one line; sections have a blank line around them.
     before_is_line = True
     for file in files:
         is_line = file.diff is None or file.diff.equal
@@ -298,6 +301,7 @@ def moved_line(moved: Moved) -> str:
 
 def _percent(part: int, whole: int) -> str:
     share = 100 * part / whole if whole else 0.0
+    # Rounded, these would read as none or as all.
     if 0 < share < 0.1:
         return "less than 0.1%"
     return "more than 99.9%" if 99.9 < share < 100 else f"{share:.1f}".removesuffix(".0") + "%"
@@ -325,6 +329,7 @@ def cause_line(cause: Cause, *, whole: bool = False) -> str:
     >>> cause_line(Cause(kind="setting", name="cycle", expected=16, actual=8))
     'cycle: 16 became 8'
     """
+    # A stage is a call with arguments, and gets more room.
     limit = sys.maxsize if whole else _VALUE * (3 if cause.kind == "stage" else 1)
     expected, actual = _value(cause.expected, limit), _value(cause.actual, limit)
     became, name = f"{expected} became {actual}", printable(cause.name)
@@ -356,6 +361,7 @@ def _shards(cause: Cause, became: str, whole: bool) -> str:
 
 def _shard(shard: ChangedShard) -> str:
     lengths = [length for length in (shard.expected, shard.actual) if length is not None]
+    # A shard that is on one side alone.
     if len(lengths) < 2:
         return f"{shard.filename} ({counted(lengths[0], 'example')})"
     return f"{shard.filename} ({lengths[0]:,} became {lengths[1]:,})"
@@ -418,12 +424,14 @@ def diff_annotation(diff: Diff, *, hints: Hints = _NO_HINTS) -> Iterator[str]:
     It is at the line of the setting that changed, where that is known, else at the expected file.
     Where the orders are the same there is none, unless that may not be what was asked.
     """
+    # The first cause that a line of shardctl.yaml set.
     file, line = hints.origins.place(key for cause in diff.causes for key in _origins_of(cause))
     if file is None:
         file = hints.file or diff.expected.label
     update = hints.update and f"{_ACCEPT}:\n{hints.update}"
     more = [update if not diff.equal else "", _EACH_OTHER if hints.each_other else ""]
     level: Level = "notice" if diff.equal else "error"
+    # A notice is about the comparison, not about a setting.
     line = None if diff.equal else line
     said = "" if diff.equal else "".join(_differences(diff, Screen(abridged=True), hints))
     text = "\n\n".join(part for part in (said.strip("\n"), *more) if part)

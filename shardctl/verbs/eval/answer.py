@@ -154,6 +154,7 @@ class Evaluation(EqualByItems, Tabular):
         """
         steps = self.num_steps(remainder)
         least = int(steps.min())
+        # Every host makes `least` steps; in the next one those with more wait for the others.
         waiting = np.flatnonzero(steps > least)
         if not len(waiting):
             return None
@@ -171,9 +172,12 @@ class Evaluation(EqualByItems, Tabular):
         They then run different XLA programs, which breaks SPMD even if no host waits. It is known
         where the last batch of a host alone may be partial.
         """
+        # Partial batches may be anywhere, or several on a host, so the first of them is not known.
         if not self.partial_is_last or int((self.num_batches - self.full_steps).max()) > 1:
             return None
         least, most = int(self.num_examples.min()), int(self.num_examples.max())
+        # The emptiest host has the first partial batch, unless its examples fill all of its
+        # batches.
         if self.remainder != "ragged" or least == most or not least % self.host_batch:
             return None
         return least // self.host_batch
@@ -251,11 +255,13 @@ def evaluate(
     # One epoch is enough, and batches are formed below.
     epochs = settings.epochs
     settings = replace(settings, epochs=1, batch=None, drop_remainder=False)
+    # Where every reader of the stages names what it reads, no spec is needed.
     named = all(read.spec or read.data for read in readers_of(stages_of(settings)))
     spec = _default(dataset) if spec is None and not named else spec
     sharing = sharing_of(dataset, spec, settings)
     batch = _device_batch(sharing, batch, devices)
     host_batch = batch * devices
+    # The stages drop partial batches by themselves.
     if remainder == "ragged" and sharing.drops:
         remainder = "drop"
     # Three runs: with partial batches, dropped per host, dropped per device.
@@ -279,6 +285,7 @@ def evaluate(
         sizes=ragged.sizes,
         dropped_by_device_batch=ragged.num_seen - of_device.num_seen,
         dropped_by_host_batch=ragged.num_seen - full.num_seen,
+        # Examples yielded, less the different ones among them.
         num_repeated=int(shown.num_examples.sum()) - shown.num_seen,
         num_left_out=sharing.reads.num_examples - ragged.num_seen,
         partial_is_last=ragged.partial_is_last,

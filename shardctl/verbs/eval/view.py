@@ -80,12 +80,14 @@ def way_cells(evaluation: Evaluation) -> tuple[list[Column], list[Sequence[str]]
 def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
     """Yield a row a measure: its name, and its value for each thing done with remainders."""
     padding = int(evaluation.padding.sum())
+    # Batches of padding alone, for hosts that have fewer.
     padding += int(evaluation.padding_batches.sum()) * evaluation.host_batch
     hangs = map(evaluation.hang, REMAINDERS)
     steps = map(evaluation.num_steps, REMAINDERS)
     yield ("steps/host", *(counts_between(int(s.min()), int(s.max())) for s in steps))
     yield ("hangs", *(Cell(f"at step {hang.step:,}", "error") if hang else "no" for hang in hangs))
     dropped = {"drop": evaluation.dropped_by_host_batch}
+    # What a loader leaves out is lost in each way.
     lost = [dropped.get(way, 0) + evaluation.num_left_out for way in REMAINDERS]
     yield ("examples lost", *(Cell(f"{n:,}", "warning" if n else "") for n in lost))
     yield ("padding", *(f"{padding if way == 'pad' else 0:,}" for way in REMAINDERS))
@@ -306,15 +308,22 @@ def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
         return ()  # of even shares; what else a loader or stages do is not tried
     now, devices = evaluation.device_batch, evaluation.num_devices
     least, most = int(evaluation.num_examples.min()), int(evaluation.num_examples.max())
+    # A batch larger than what the fullest host has changes nothing more.
     largest = min(-(-most // devices), now + _MOST_TRIED)
+    # Sizes to try, int64[n], the largest first, so that `argmin` below takes the larger of two that
+    # are equally near. The host's batch is that of a device times its devices.
     of_host = np.arange(largest, max(0, now - _MOST_TRIED - 1), -1, dtype=np.int64) * devices
+    # Steps with a ragged or padded last batch, which rounds up; `good` is where the emptiest host
+    # makes as many as the fullest.
     steps = -(-most // of_host)
     good = -(-least // of_host) == steps
     if evaluation.remainder == "drop":
         steps = most // of_host
+        # Every host makes at least one step.
         good = (least // of_host == steps) & (least >= of_host)
         if evaluation.hang("drop") is None:  # then it is the loss that is to be cured
             good = good & (least == most) & (least % of_host == 0)
+    # The present batch is no change.
     good = good & (of_host != now * devices)
     found = [
         Cure(
@@ -327,4 +336,5 @@ def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
         nearest = int(np.where(good, np.abs(of_host - now * devices), INT64_MAX).argmin())
         size = int(of_host[nearest]) // devices
         found.append(Cure(change="batch", value=size, num_steps=int(steps[nearest])))
+    # Where examples are dropped, padding comes first, since it loses none.
     return tuple(found if evaluation.remainder == "drop" else found[::-1])

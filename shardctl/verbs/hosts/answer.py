@@ -57,6 +57,8 @@ class Comparison:
         First, one that leaves no host idle; then one whose hosts run the same number of batches (or
         have the least imbalance); then the one that reads least; then the first of `HOST_MODES`.
         """
+        # `min` returns the first of several that are equal, and they are in the order of
+        # `HOST_MODES`.
         able = [strategy for strategy in self.strategies if strategy.refusal is None]
         return min(able, key=_drawbacks) if able else None
 
@@ -162,6 +164,7 @@ def hosts(
 
 def _comparison(sharing: Sharing, num_hosts: int, *, keep_columns: bool) -> Comparison:
     strategies = [sharing.strategy(way, num_hosts) for way in sharing.ways]
+    # A sweep has many numbers of hosts, whose arrays together would fill memory.
     if not keep_columns:
         strategies = [replace(one, columns=None, batches=None) for one in strategies]
     return Comparison(
@@ -244,6 +247,7 @@ def _of_loader(comparison: Comparison) -> Iterator[str]:
 
 def _hang(strategy: Strategy, name: str) -> Iterator[str]:
     load = strategy.num_batches
+    # A host with more batches waits in its collective for hosts that have ended.
     if load is not None and strategy.is_uneven:
         yield (
             f"{name}hosts make {spread(load)} batches, so a collective hangs at step "

@@ -126,6 +126,7 @@ def _straggler(load: Load | None) -> str:
 
 def _host_table(strategy: Strategy, screen: Screen) -> Iterator[str]:
     yield paragraph(f"{strategy.name}: what each host reads", screen, style="bold")
+    # Without --batch there are no batches, the last column.
     shown = _COLUMNS if strategy.batches is not None else _COLUMNS[:-1]
     rows = grouped(_records(strategy, [column.field for column in shown]), shown)
     yield from table_pieces(shown, rows, screen, keep=_ROWS)

@@ -166,6 +166,7 @@ class Inspection(Tabular):
         from shardctl.order.plan_order import PlannedOrder
         from shardctl.order.sources import sources
 
+        # A mixture of several datasets is an order over all of them.
         found = sources(self.dataset, self.spec, settings, self.datasets)
         return PlannedOrder(resolved=found.resolved, order=found.order(settings))
 
@@ -210,6 +211,8 @@ class Inspection(Tabular):
     @property
     def project_settings(self) -> ReadSettings:
         """The settings of a shardctl.yaml, whose commands are given no spec."""
+        # A shardctl.yaml has no spec: where the commands would read another one by default, the
+        # stages must name it.
         spec = self.spec
         if self.dataset is None or spec is None or spec == _default_spec(self.dataset):
             return self.settings
@@ -221,7 +224,9 @@ class Inspection(Tabular):
 
         settings = self.settings
         stages = stages_of(settings)
+        # `ds.shard` is among the stages; a share of files is part of the reader.
         host = None if settings.host_mode.reads_all else settings.host
+        # What the stages say is no longer said by settings: these go back to their defaults.
         own: dict[str, Any] = {name: getattr(ReadSettings, name) for name in SHORT_FORM}
         return replace(
             settings,
@@ -283,6 +288,7 @@ class CountedElements:
                 f"the pipeline has {node.num_elements:,} elements, and more ids than "
                 f"{_MOST_INDICES:,} are refused; put a take(N) behind it"
             )
+        # To the end, which is known to exist.
         count = self.steps_up_to(_ALL)
         return self._root.examples(np.arange(count, dtype=np.int64))
 

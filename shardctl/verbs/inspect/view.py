@@ -72,6 +72,7 @@ def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
 
 def inspect_document(inspections: Sequence[Inspection], function: str = "") -> Document:
     """Return the document of `inspect`; of several datasets that of each is in `pipelines`."""
+    # By identity: several pipelines may read one and the same Dataset.
     datasets = {id(one.dataset): one.dataset for one in inspections if not one.datasets}
     only = next(iter(datasets.values())) if len(datasets) == 1 else None
     return {
@@ -137,6 +138,7 @@ def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[s
     for found in inspection.open:
         said = printable(f"{found.stage.call}: {found.reason}", 500)
         yield f"# Its order is nondeterministic: {said}\n"
+    # How commands name the dataset, which may be several folders.
     refs = references(dataset)
     settings = inspection.project_settings
     # Where files repeat, the cache of TFDS is among the stages, or is not there.

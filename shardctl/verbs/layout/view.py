@@ -61,6 +61,7 @@ def split_cells(layout: Layout) -> tuple[Sequence[Column], Sequence[Sequence[str
     sources = [_SOURCES[split.bytes_from] for split in layout.splits]
     rows = cells_of(_SUMMARY, layout.splits)
     for row, split, source in zip(rows, layout.splits, sources, strict=True):
+        # Sources that differ are said for each split, behind its bytes, the fourth column.
         if len(set(sources)) > 1 and split.bytes_from is not None:
             row[3] += source.removeprefix("bytes")
     return _SUMMARY, rows
@@ -79,6 +80,7 @@ def _rows(split: SplitLayout, shown: Sequence[Column]) -> Records:
     def cells(start: int, stop: int) -> list[list[Any]]:
         _, names, first, counts, sizes = split.columns(start, stop)
         last = [id + count - 1 for id, count in zip(first, counts, strict=True)]
+        # An empty shard has no last id.
         if not all(counts):
             last = [str(id) if count else "-" for id, count in zip(last, counts, strict=True)]
         bytes_too = len(shown) > len(_FACTS)

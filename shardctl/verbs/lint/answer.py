@@ -68,6 +68,7 @@ class Lint(Tabular):
     @checked
     def fails(self, fail_on: Severity = DEFAULT_FAIL_ON) -> bool:
         """Return whether there is a finding of this severity, or of a worse one."""
+        # The worst severity comes first.
         enough = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
         return any(finding.severity in enough for finding in self.findings)
 
@@ -131,6 +132,7 @@ def lint(
         usage=usage,
         given=settings,
     )
+    # Hosts that get files in turn need an order of the splits, which TFDS may not determine.
     for read in reads:
         refuse_open_hosts(read.resolved, context.host_mode, context.num_hosts)
     rules = chosen_rules(select, ignore)
@@ -170,6 +172,7 @@ def findings_of(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding
         unlike = context.reads_data_source and not rule.for_data_source
         if unlike or context.settings.loader not in rule.loaders:
             continue
+        # A rule may have another check for loaders besides TFDS's reader.
         check = rule.check if context.settings.reader.on_tf_data else rule.of_loaders or rule.check
         for found in check(context):
             about, names = found.read, found.settings or rule.settings
@@ -199,11 +202,13 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tupl
         for prefix in prefixes:
             if name == "ignore" and prefix.upper() in _RETIRED:
                 continue  # as files of projects have it
+            # A code that is only mistyped would switch off nothing, unnoticed.
             if not prefix or not any(rule.code.startswith(prefix.upper()) for rule in LINT_RULES):
                 raise UsageError(f"{option(name, prefix, given=True)}: {_no_such_code(prefix)}")
     return tuple(
         rule
         for rule in LINT_RULES
+        # The longer beginning wins; without `select` every rule fits it with length 0.
         if _fit(rule, select, default=0) > _fit(rule, ignore, default=-1)
     )
 
@@ -303,6 +308,7 @@ def _list_of(kind: type, needed: str) -> Callable[[object], tuple[Any, ...]]:
 
     def take(value: object) -> tuple[Any, ...]:
         items = value if isinstance(value, list) else [value]
+        # Not `isinstance`, for which True is an int.
         if not all(type(item) is kind and item != "" for item in items):
             raise UsageError(f"{needed} is needed")
         return tuple(items)

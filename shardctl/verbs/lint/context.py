@@ -173,6 +173,7 @@ class LintContext:
     @property
     def reads_data_source(self) -> bool:
         """Whether `as_data_source` reads; of array_record files nothing else does."""
+        # What the project states goes before what the file format allows.
         said = self.usage.as_data_source
         reads = self.dataset.file_format == "array_record" if said is None else said
         return reads and self.settings.reader.on_tf_data
@@ -181,6 +182,7 @@ class LintContext:
         """Return what is not part of an order's settings by its name under `lint:`."""
         said = {USAGE_NAMES[name]: value for name, value in asdict(self.usage).items()}
         seen = {"hosts": self.num_hosts, "as_data_source": self.reads_data_source}
+        # Some of it follows from the dataset or the settings, where it is not stated.
         return {**said, **seen, "seeds": list(self.usage.seeds)}
 
     @property
@@ -241,6 +243,7 @@ class LintContext:
         """Yield the stages of a kind, whatever a reader of no spec reads."""
         sources = [chain.pipeline.source for chain in self.chains]
         reads: Sequence[Read | None] = [None]
+        # A reader without a spec reads what is trained on, so the counts need one of these.
         if any(isinstance(one, ast.Read) and one.spec is None for one in sources):
             reads = self.trained[:1]
         for read in reads if self.writes_stages else ():
@@ -283,6 +286,7 @@ class LintContext:
         if self.settings_of(source).is_endless:
             return float("inf")
         reads_all = self.host_mode.reads_all
+        # Another dataset, a share of its own, or a length that tf.data does not know.
         if source.data is not None or "host" in dict(source.settings) or not self.knows_length:
             return None
         if source.spec is not None:
@@ -314,6 +318,7 @@ class LintContext:
             reads: tuple[Read, ...] = self.reads_of(source)
             place = f" ({chain.place})" if chain.place else ""
             if source.data is not None:
+                # Of another dataset the specs are not looked up; one of ours stands for it.
                 reads, place = reads or self.trained[:1], f" of {source.data}{place}"
             for read in reads:
                 if not read.evaluates:
@@ -330,6 +335,7 @@ class LintContext:
         if source.spec is None:
             return (*self.trained, *self.evaluated)
         said = tuple(read for read in self.reads if read.spec == source.spec)
+        # A spec of these stages that the project does not list is resolved here.
         if said or source.data is not None:
             return said
         try:
@@ -370,6 +376,7 @@ class LintContext:
     def files_of_host(self, read: Read) -> int:
         """Return how many file instructions the host interleaves in an epoch."""
         num_files = self.files_asked_for(read)
+        # `own_instructions` is a slice of the file instructions.
         return len(range(num_files)[self.host_mode.own_instructions(num_files, self.host)])
 
     def cycle_of_host(self, read: Read) -> int:
@@ -413,6 +420,8 @@ def _names_evaluation(dataset: Dataset, split: Split) -> bool:
     """Whether a split is named like an evaluation; of files that a script names, the files."""
     if split.name.lower().startswith(_EVALUATION):
         return True
+    # Splits with metadata have names that their authors chose; names of counted files are looked at
+    # too.
     if not dataset.is_counted or "train" in split.name.lower():
         return False
     folder = PurePath(dataset.data_dir or "").name
@@ -483,6 +492,7 @@ class Chain:
 def _inlined(source: Source) -> tuple[Source, tuple[Stage, ...]]:
     """Return what a source is in the end, and the stages of what is shared behind that."""
     stages: tuple[Stage, ...] = ()
+    # What is shared may itself begin with something shared.
     while isinstance(source, ast.Shared):
         stages = source.pipeline.stages + stages
         source = source.pipeline.source
@@ -565,13 +575,12 @@ def counts_of(pipeline: ast.Pipeline, count_of_read: CountOfRead) -> Iterator[Co
     singles: list[Count] = []  # counts before the batches that lie open, for unbatch
     for stage in pipeline.stages:
         if isinstance(stage, ast.Batch):
-            # A stack: one entry for each open batch.
+            # A stack, with an entry for each open batch; unbatch takes its own entry back.
             singles.append(count)
         elif isinstance(stage, ast.Unbatch):
             count = singles.pop() if singles else None
             yield count
             continue
-        # A batch multiplies, an unbatch restores the count from before its batch.
         before = count
         count = stage.length(count, [count_of(one, count_of_read) for one in stage.pipelines])
         if isinstance(stage, ast.Batch) and stage.drop_remainder and singles[-1] is not None:

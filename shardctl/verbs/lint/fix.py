@@ -26,6 +26,7 @@ def fixed(
         has come instead. What options set is left alone.
     """
     for finding in found.findings:
+        # An option overrides the file, so editing the file would change nothing.
         if not finding.change or not finding.change.keys().isdisjoint(by_option):
             continue
         try:
@@ -37,6 +38,8 @@ def fixed(
             _kind(finding),
             (Counter(map(_kind, one.findings)) for one in (found, left)),
         )
+        # Fewer findings of this kind, and no new error: keep the change, and begin again with what
+        # is found in the changed file.
         if new[kind] < old[kind] and not any(severity == "error" for _, severity in new - old):
             return fixed(changed, left, again, by_option)
     return project, found
@@ -56,7 +59,10 @@ def edited(project: Project, change: Change) -> Project:
     text = decode(project.text, source=project.shown_path)
     for name, value in change.items():
         text = _with_setting(text, name, value)
+    # Decoding takes a byte order mark off; the edited file keeps it.
     mark = codecs.BOM_UTF8 if project.text.startswith(codecs.BOM_UTF8) else b""
+    # The edited text is read again, and must hold what was wanted, and all else as before. This
+    # finds edits that YAML reads differently, as with anchors or merged keys.
     made = project_of(mark + text.encode(), project.path)
     wanted: dict[str, object] = {}
     for key, old in project.read.items():
@@ -72,6 +78,7 @@ def _with_setting(text: str, name: str, value: int | None) -> str:
     """Return a text with another value of a setting under `read:`, or without it."""
     import yaml
 
+    # Nodes of YAML know where they stand in the text. The parser in C is faster, if it is there.
     root: Any = yaml.compose(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
     section: Any = next((node for key, node in root.value if key.value == "read"), None)
     pairs = [] if section is None else section.value
@@ -85,8 +92,10 @@ def _with_setting(text: str, name: str, value: int | None) -> str:
             start = text.rfind("\n", 0, start) + 1
             stop = text.find("\n", stop) + 1 or len(text)
         elif index + 1 < len(pairs):
+            # In `{a: 1, b: 2}`: up to the next key.
             stop = pairs[index + 1][0].start_mark.index
         elif index and "#" not in text[_end(pairs[index - 1][1]) : start]:
+            # The last one: from the end of the value before it, unless a comment lies between.
             start = _end(pairs[index - 1][1])
         return text[:start] + text[stop:]
     return text
@@ -95,6 +104,7 @@ def _with_setting(text: str, name: str, value: int | None) -> str:
 def _end(node: Any) -> int:
     """Return where a value ends: that of a block ends with its last part, not at the next key."""
     if isinstance(node.value, list) and not node.flow_style and node.value:
+        # A pair in a mapping, a node in a list.
         last = node.value[-1]
         return _end(last[-1] if isinstance(last, tuple) else last)
     end: int = node.end_mark.index

@@ -37,6 +37,7 @@ def lint_table(
     """
     yield paragraph(_title(lint), screen, style="bold")
     for finding in lint.findings:
+        # The line of shardctl.yaml that sets it, if one does.
         place = origins.in_words(finding.settings)
         yield "\n"
         headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}{place}"

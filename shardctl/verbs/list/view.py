@@ -1,4 +1,4 @@
-"""The datasets that names lead to, as a table, a document or rows."""
+"""The datasets that can be named, as a table, a document or rows."""
 
 from __future__ import annotations
 

@@ -53,6 +53,7 @@ def _records(plan: Plan, dataset: Dataset | None, fields: Sequence[str]) -> Reco
 def _total(plan: Plan) -> str:
     num_files, count = plan.num_files, len(plan.file_instructions)
     files = counted(num_files, "file")
+    # A sum of slices may read a file several times.
     if num_files < count:
         files = f"{count:,} reads of {files}"
     return f"total: {files}, {counted(plan.num_examples, 'example')}"

@@ -52,8 +52,11 @@ def _counts(quality: Quality) -> Int64s:
     """Return how many examples of each part of storage come in each part of the epoch."""
     ranks, num_ranks = places(quality.order, quality.sample)
     shape = min(NUM_ROWS, num_ranks), min(NUM_COLUMNS, len(ranks))
+    # Cells of the picture: a row for a part of storage, a column for a part of the epoch. The
+    # product in floats may round up to one row too many.
     rows = (ranks * (shape[0] / num_ranks)).astype(np.int64).clip(0, shape[0] - 1)
     columns = np.arange(len(ranks)) * shape[1] // len(ranks)
+    # Cell (r, c) counts at index r * columns + c.
     cells = np.bincount(rows * shape[1] + columns, minlength=shape[0] * shape[1])
     return cells.reshape(shape)
 

@@ -48,6 +48,7 @@ def quality_table(
         yield f"  {command}\n"
     yield "\n"
     has_others = len(plan.alternatives) > 1
+    # The first alternative is the order as it is; alone it is nothing to compare.
     yield from what_if_table(plan, screen) if has_others else metric_table(plan, screen)
     if screen.pictures:
         from shardctl.draw.picture import picture_lines
@@ -82,6 +83,7 @@ def why(plan: Quality) -> str:
     said, metric = first_upper(meaning(plan.verdict, plan.order)), plan.weakest
     if plan.verdict in ("close to uniform", "as good as uniform", "cannot tell"):
         return said
+    # A correlation lies between -1 and 1, the others are shares.
     digits = ".2f" if metric.name == "rank_correlation" else ".1%"
     fault = _SHORT_OF[metric.name].format(format(metric.value, digits), window=plan.window)
     return f"{said}. {first_upper(fault)} (uniform permutation: {metric.expected:{digits}})"
@@ -111,10 +113,12 @@ def advice(plan: Quality) -> tuple[list[str], str]:
     if plan.buffer_for_target is not None:
         said, size = [*said, target_line(plan)], plan.buffer_for_target.buffer
         options = f"--buffer {size}" if size else ""
+    # What was asked for, a budget or a target, goes before the best of the changes tried.
     if not said and plan.alternatives[1:] and "uniform" not in plan.verdict:
         best = best_change(plan)
         said, options = [best_line(plan)], "" if best is None else best.change
     if options.startswith("--buffer "):
+        # A new buffer needs a seed to be reproducible; 2 is any buffer that shuffles.
         seed = with_buffer(plan.question.settings, 2).buffer_seed
         options += f" --buffer-seed {seed}" * (seed != plan.question.settings.buffer_seed)
     return said, options
@@ -158,6 +162,7 @@ def epochs_line(plan: Quality) -> str:
     across = plan.across_epochs
     if across is None:
         return "next pass: its order depends on timing, so it cannot be compared"
+    # Epochs within a pass count from 0; passes from the one that was asked about.
     first = 0 if across.unit == "epoch" else plan.order.settings.pass_index
     title = f"{across.unit} {first} and {across.unit} {first + 1}"
     if across.same_order:

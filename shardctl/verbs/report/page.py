@@ -89,9 +89,11 @@ def report_sections(report: Report) -> list[html.Section]:
         Topic("data", "Dataset and settings", report, _data),
     ]
     asked = [topic for topic in topics if topic.answer is not None]
+    # Where lint finds nothing its card says so, and a section would be empty.
     shown = [topic for topic in asked if not (is_sound and topic.answer is lint)]
     body = cards(
         *(
+            # An empty anchor for a card without a section: no link.
             (topic.question, topic.anchor * (topic in shown), _card(topic.answer, topic.card))
             for topic in asked
             if topic.card
@@ -109,6 +111,7 @@ def _pipeline(report: Report) -> str:
     order, said = report.order, ""
     if not isinstance(order, NotShown):
         said = f"{counted(order.epoch_size, 'example')}"
+        # Several epochs, or a last batch that is dropped.
         if order.num_examples != order.epoch_size:
             said += f" an epoch, {order.num_examples:,} in all"
         said += f": {settings_words(pipeline_record(order))}"
@@ -168,6 +171,7 @@ def _evaluation(evaluation: Evaluation) -> Iterator[str]:
         refused = f"<strong>Refused:</strong> {html.sentence(evaluation.refusal)}."
         yield html.paragraph(f"{refused} The rest shows what the hosts would do.")
     yield html.figures(pictures_of(evaluation))
+    # Advice that begins with a call of Python shows it as code.
     call = call_of(evaluation)
     yield html.items(
         first_upper(html.sentence(line))
@@ -186,6 +190,7 @@ def _hosts(plan: HostsPlan) -> Iterator[str]:
     several = len(comparison.strategies) > 1
     recommended = f"<strong>Recommended: {named}.</strong> " if several else ""
     yield html.paragraph(f"{recommended}{first_upper(html.sentence(reason(comparison)))}.", "lead")
+    # A picture of each way, in the same order; a single one where nothing is read.
     pictures = zip(pictures_of(plan), comparison.strategies, strict=False)
     yield html.figures([one for one, way in pictures if way is best or way.name == plan.judged])
     yield html.table("Ways to share the files", *measure_cells(plan))
@@ -200,6 +205,7 @@ def _lint(lint: Lint) -> Iterator[str]:
     found = counted(len(lint.findings), "finding")
     example = html.code(f"shardctl lint --explain {lint.findings[0].rule.code}")
     yield html.paragraph(f"{counted(len(lint.rules), 'check')} of {looked}: {found}.")
+    # With one spec a finding need not name it.
     several = len(lint.context.reads) > 1
     findings = (_finding(one, names_specs=several) for one in lint.findings)
     yield f'<ul class="findings">\n{"".join(findings)}</ul>\n'
@@ -263,6 +269,7 @@ def _files(order: Shown[Order], strips: Strips) -> Iterator[str]:
     reading = order.before_buffer or order
     if reading.has_blocks:
         settings = reading.settings
+        # No more files are open at a time than there are.
         files = min(settings.cycle_length(ordered=reading.dataset.ordered), len(reading.reads))
         how = "Files are read one after another."
         if files > 1:
@@ -329,6 +336,7 @@ def _in_step(plan: HostsPlan) -> Card:
     other = [] if best is None or best is own else [f"Recommended: {best.name}"]
     if own.refusal is not None:
         return Card("Refused", "bad", sentences(own.refusal, *other), "what TFDS refuses to read")
+    # Steps are batches, or without --batch single examples.
     most = own.num_batches or own.num_examples
     unit = "examples" if own.num_batches is None else "batches"
     said = [f"{comparison.num_hosts:,} hosts, {spread(most)} {unit} each"]
@@ -367,6 +375,7 @@ def _wrong(lint: Lint) -> Card:
         return Card("No problems", "good", sentences(f"{counted(len(lint.rules), 'check')} passed"))
     said = ", ".join(counted(counts[name], name) for name in SEVERITIES if counts[name])
     titles = list(dict.fromkeys(finding.rule.title for finding in lint.findings))
+    # Two findings of one rule are one title.
     few, more = titles[:_MOST_FINDINGS], len(titles) - _MOST_FINDINGS
     few += [f"{more} more"] if more > 0 else []
     listed = html.items(html.plain(first_upper(title)) for title in few)

@@ -1,4 +1,4 @@
-"""A plan beside the dataset of today: refused if that has changed, else its files are found."""
+"""A plan applied to the dataset as it is now: refused if that changed, else its files are found."""
 
 from __future__ import annotations
 

@@ -57,6 +57,7 @@ def resume_python(
         raise UsageError(
             "code that reads the rest of several datasets is not written; --format json lists it"
         )
+    # TFDS refuses to read nothing, so the code would fail.
     if not reading_of(plan).num_examples:
         raise reader.nothing_to_read(plan.spec)
     made, builder = list(_with_shardctl(plan, plan_file)), list(reader.builder(dataset))
@@ -143,6 +144,7 @@ def _with_shardctl(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
         yield from call("ds = shardctl.tfds.resume", arguments)
         return
     settings, counts = plan.settings, plan.from_consumed
+    # What such a plan is made from would have to stand in the code.
     if plan.from_seen or len(counts) > MAX_PLACES:
         raise UsageError(
             "code of this plan is not written: write it with --output plan.yaml, then code that "
@@ -166,6 +168,7 @@ def _how(plan: ResumePlan) -> dict[str, str]:
         how["consumed"] = literal(counts[0]) if alike else f"[{', '.join(map(str, counts))}]"
     else:
         how["consumed"] = literal(plan.consumed)
+    # The modes that shardctl chooses by itself there need not be said.
     if plan.mode not in ("exact", "exactly-once" if counts else "exact-order"):
         how["mode"] = literal(plan.mode)
     if plan.unseeded is not None and plan.unseeded.risk is not None:
@@ -253,6 +256,7 @@ def _why_not(plan: ResumePlan, *, in_fit: bool) -> str | None:
         (in_fit and within, f"{plan.consumed:,} examples end within a batch, which fit counts"),
         (in_fit and not plan.has_end, "an epoch of fit has an end, as by take(N) in --stages"),
     )
+    # The first reason is said; earlier ones are the more basic.
     return next((why for is_so, why in reasons if is_so), None)
 
 
@@ -266,6 +270,7 @@ def _position(plan: ResumePlan, framework: str) -> Iterator[str]:
         yield f"tf.random.set_seed({literal(settings.global_seed)})"
     in_fit = framework == "keras"  # whose epochs are the passes
     if in_fit:
+        # The passes are counted by `begin_epoch_of_fit` below instead.
         settings = replace(settings, pass_index=0, loop="python")
     yield from settings_code(settings)
     yield "# Where the training begins as long as there is no checkpoint."
@@ -286,4 +291,5 @@ def _first_step(plan: ResumePlan) -> int | None:
         return None
     if not plan.consumed:
         return 0
+    # The step of the last example that was read is begun, and perhaps not complete.
     return int(order.steps_of([plan.consumed - 1])[0][0]) + 1

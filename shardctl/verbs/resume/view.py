@@ -90,6 +90,7 @@ def promise_lines(broken: Sequence[BrokenPromise], keep: int, screen: Screen) ->
     """Yield a line for each broken promise; where the screen abridges, for the first of many."""
     shown = broken[:keep] if screen.abridged else broken
     yield from (f"broken promise: {promise}" for promise in shown)
+    # The screen shows the first few.
     if len(shown) < len(broken):
         yield left_out(len(broken) - len(shown), "broken promise", screen)
 
@@ -135,6 +136,8 @@ def _step(plan: ResumePlan, whole: int) -> str:
     """Return how many steps of its epoch are done; of all epochs where these share a batch."""
     if plan.stop is not None or not plan.epoch or plan.settings.batch is None:
         return str(whole if plan.stop is None else plan.stop.steps_in_epoch)
+    # All examples of the order over its epochs are those of one; they must divide into whole
+    # batches, else a batch has examples of two epochs.
     size, uneven = divmod(plan.consumed + plan.remaining_total, plan.settings.epochs)
     per_epoch, ragged = divmod(size, plan.settings.batch)
     return f"{whole:,} of all epochs" if uneven or ragged else str(whole - plan.epoch * per_epoch)

@@ -88,6 +88,7 @@ def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
     promises = promise_lines(verification.broken, _MAX_FILES, screen)
     unequal = (f"differs: {line}" for line in verification.unequal)
     yield from paragraphs(screen, *promises, *unequal, style="error")
+    # Only at an exact position are there two examples to show side by side.
     if first is not None and first.stop is None:
         yield table(_DIFFERENCE, _sides(first), screen)
         if first.reason is not None:
@@ -99,6 +100,7 @@ def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
         wrote = " and ".join(
             f"{_LIBRARIES.get(name, name)} {version}"
             for name, version in verification.written_with.items()
+            # The version of shardctl's own rules is no library.
             if name != "version"
         )
         yield paragraph(f"{verification.snapshot} was written for {wrote}", screen)
@@ -122,6 +124,7 @@ def _order_line(verification: Verification) -> str:
         return "nothing is compared: the order has no examples"
     windows = [window for window in verification.windows if window.read == read]
     num_read = sum(window.stop - window.start for window in windows)
+    # Long orders are read partly from files, partly over ranges of indexes.
     others = verification.num_checked - num_read
     expected = verification.snapshot or "predicted"
     line = f"as {expected}: {num_read:,} of {verification.size_in_words}, read from {read}"
@@ -151,6 +154,7 @@ def _files_line(verification: Verification) -> str:
 def _sides(first: FirstDifference) -> Iterator[tuple[str, str, str]]:
     yield "expected", _id(first.expected), first.expected_tfds_id or ""
     # What the metadata does not know has no id.
+    # Then `found` is TFDS's own text id, which stands in the next column.
     unknown = first.found is not None and first.found == first.found_tfds_id
     yield "found", "(none)" if unknown else _id(first.found), first.found_tfds_id or ""
 

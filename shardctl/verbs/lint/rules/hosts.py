@@ -83,6 +83,7 @@ def uneven_hosts(context: LintContext) -> Iterator[Violation]:
     for read in context.used:
         shares = context.shares(read)
         examples, batches = shares.num_examples, shares.num_batches
+        # The script stops before any host runs out.
         enough = take is not None and take <= examples.min
         if shares.refusal is not None or not shares.is_uneven or enough:
             continue
@@ -99,6 +100,7 @@ def uneven_hosts(context: LintContext) -> Iterator[Violation]:
             fix = f"take({batches.min}) on the batches"
             if read.evaluates:
                 fix = "pad, as shardctl.tfds.evaluation does"
+            # Hosts differ only in their partial batch, so without it they make as many.
             elif examples.min * epochs // size == examples.max * epochs // size:
                 fix = fix if settings.drop_remainder else f"--drop-remainder, or {fix}"
         yield Violation(why, fix, read)

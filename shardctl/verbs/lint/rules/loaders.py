@@ -44,6 +44,8 @@ def lost_remainder(context: LintContext) -> Iterator[Violation]:
         if not rest:
             continue
         size = epochs * read.num_examples // num_hosts
+        # All hosts read `size` examples. A host with a piece of each + 1 examples ends before it
+        # has read all of them; one with `each` begins its piece anew.
         lost, again = epochs * (each + 1) - size, size - epochs * each
         those = f"{rest} of them {'is' if rest == 1 else 'are'} {lost} short of"
         share = "its share" if epochs == 1 else f"{epochs} epochs"
@@ -60,6 +62,8 @@ def host_permutation(context: LintContext) -> Iterator[Violation]:
     shuffled = _samples(context) and settings.shuffle_seed is not None
     for read in context.trained if shuffled else ():
         each, rest = divmod(read.num_examples, num_hosts)
+        # Pieces of equal length are permuted alike under one seed: `longer` hosts have a piece of
+        # one example more, the others have the same shorter length.
         longer = 0 if settings.drop_shard_remainder else rest
         alike = max(longer, num_hosts - longer)
         if each > 1 and alike > 1:
@@ -74,6 +78,7 @@ def overlapping_window(context: LintContext) -> Iterator[Violation]:
     """Find windows that the examples do not fill."""
     window = context.settings.buffer or 1
     for read, _ in _orders(context, context.used):
+        # How many positions the last window lacks.
         beyond = -(context.settings.epochs * read.num_examples) % window
         if beyond:
             why = (
@@ -116,6 +121,7 @@ def worker_order(context: LintContext) -> Iterator[Violation]:
     )
     reads = context.trained if workers != 0 and context.num_hosts == 1 else ()
     for read, order in _orders(context, reads):
+        # With a sampler for hosts the order does not depend on workers.
         if order.settings.host is None and order.shuffles and read.num_examples > 1:
             yield Violation(why, fix, read)
 
@@ -219,6 +225,7 @@ def small_stream_buffer(context: LintContext) -> Iterator[Violation]:
     for read, order, streaming in _streamed(context):
         files = len(order.config.lengths_of_shards)
         in_turn = min(files, streaming.num_in_turn)
+        # Examples in the shards that are read in turn, on average.
         filling = read.num_examples * in_turn // files
         if order.config.seed is None or streaming.buffer * _FAR_SMALLER > filling:
             continue

@@ -72,6 +72,7 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
 @rule("SC023", "repeat_files")
 def repeat_autocache(context: LintContext) -> Iterator[Violation]:
     """Find a cache over a stream without end, of files that TFDS reads."""
+    # TFDS caches a dataset of known size up to its limit, by itself.
     caches = context.settings.is_endless and context.usage.try_autocache
     sizes = [split.num_bytes for split in context.dataset.splits]
     num_bytes = sum(size for size in sizes if size is not None)
@@ -91,10 +92,12 @@ def open_files(context: LintContext) -> Iterator[Violation]:
     limit, settings = context.usage.max_open_files, context.settings
     cycle = settings.cycle_length(ordered=context.dataset.ordered)
     for read in () if limit is None else context.used:
+        # Besides the files of the cycle, the interleave opens those it reads ahead.
         num_open = FILES_OPEN_PER_CYCLE * cycle
         if not settings.is_endless:
             num_open = min(num_open, context.files_of_host(read))
         if limit is not None and num_open + OTHER_OPEN_FILES > limit:
+            # The largest cycle that the limit allows.
             fitting = max((limit - OTHER_OPEN_FILES) // FILES_OPEN_PER_CYCLE, 1)
             held = f"cycle {cycle:,} and its read-ahead hold {num_open:,} files open"
             fix = f"--cycle {fitting}, or ulimit -n {num_open + OTHER_OPEN_FILES}"
@@ -176,6 +179,7 @@ def parquet_part(context: LintContext) -> Iterator[Violation]:
     for read in context.reads:
         ranges = context.ranges_of_host(read)
         num_asked = sum(piece.num_examples for piece in ranges)
+        # TFDS takes Parquet files whole, whatever part of a file the instruction names.
         num_read = sum(map(num_in_whole_shards, ranges))
         if num_read != num_asked:
             given = f"as_data_source yields {num_read:,} examples in place of {num_asked:,}"
@@ -218,6 +222,7 @@ def unread_settings(context: LintContext) -> Iterator[Violation]:
         why = f"as_data_source reads none of {named}: a sampler decides the order"
         fix, change = "leave them out, or read with as_dataset", {}
         if why_not_as_dataset(context.dataset) is not None:
+            # Only here is there one cure: no as_dataset reads this format, so the settings can go.
             fix, change = "leave them out", dict.fromkeys(names)
         yield Violation(why, fix, settings=names, change=change)
 

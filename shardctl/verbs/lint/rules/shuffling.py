@@ -34,6 +34,7 @@ def one_order(context: LintContext) -> Iterator[Violation]:
         buffer = next((i for i, stage in enumerate(one.stages) if shuffles(stage)), None)
         early = one.settings.is_endless or any(map(repeats, one.stages[:buffer]))
         several = early or any(map(repeats, one.stages)) or context.settings.pass_index > 0
+        # One epoch has nothing to be like, and these differ in each.
         if not several or any(map(reshuffles, one.stages)) or (early and buffer is not None):
             continue
         if context.reshuffles_files_of(one.source, one.read):
@@ -65,6 +66,7 @@ def small_buffer(context: LintContext) -> Iterator[Violation]:
     """Find a buffer that holds a small part of the files read at a time."""
     for read in context.trained:
         cycle, sizes = context.cycle_of_host(read), [*_buffers(context, read)]
+        # Examples in the files that are open at a time, on average.
         opened = read.num_examples / read.num_files * cycle
         if not sizes or max(sizes) * FAR_SMALLER >= opened:
             continue
@@ -82,6 +84,7 @@ def _buffers(context: LintContext, read: Read) -> Iterator[int]:
         if one.read != read or (one.source.spec, one.source.data) != (None, None):
             continue
         for stage in one.stages:
+            # A buffer behind it holds batches, and its size is not in examples.
             if isinstance(stage, ast.Batch):
                 break
             if isinstance(stage, ast.Shuffle) and stage.buffer != 1:
@@ -181,6 +184,7 @@ def _alike(seeds: Sequence[int], global_seed: int | None) -> Iterator[list[int]]
 
     groups: dict[object, list[int]] = {}
     for seed in seeds:
+        # The seeds that reach the kernel; two seeds that become the same pair give one order.
         groups.setdefault(shuffle_kernel_seeds(seed, global_seed), []).append(seed)
     yield from (group for group in groups.values() if len(group) > 1)
 

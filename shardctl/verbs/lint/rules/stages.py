@@ -24,6 +24,7 @@ def shuffled_split(context: LintContext) -> Iterator[Violation]:
     """Find a part of a dataset that is another one in each iteration."""
     for here, stage in context.at_stages(Stage):
         cause = _reshuffled_by(here, context) if isinstance(stage, ast.Take | ast.Skip) else None
+        # A take of everything, or a skip of nothing, is always the same part.
         if cause is None or here.num_left == here.num_elements:
             continue
         what = "keeps" if isinstance(stage, ast.Take) else "leaves out"
@@ -36,6 +37,8 @@ def shuffled_split(context: LintContext) -> Iterator[Violation]:
 
 def _reshuffled_by(here: StageAt, context: LintContext) -> str | None:
     """Return what gives each iteration another order before a stage, None where nothing does."""
+    # The nearest one decides: a cache keeps the first order, and behind a repeat there is one
+    # iteration.
     for stage in reversed(here.before):
         if repeats(stage) or isinstance(stage, ast.Cache):
             return None
@@ -78,6 +81,7 @@ def open_count(context: LintContext) -> Iterator[Violation]:
             why, fix = stage.reason or "its order depends on the data", "a stage that counts"
         else:
             continue
+        # Without an end no host ends before others.
         endless = any(stage.count is None for stage in of_type(here.behind, ast.Repeat))
         several = context.num_hosts > 1 and not endless
         if several:

@@ -76,6 +76,7 @@ def _rest(context: LintContext, one: Read, other: Read) -> str | None:
 def repeated_part(context: LintContext) -> Iterator[Violation]:
     """Find a sum whose parts overlap."""
     for read in context.reads:
+        # The sets hold each id once.
         again = read.num_examples - num_ids(id_sets(read.resolved.ranges))
         if again:
             more = f"{counted(again, 'example')} more are read than there are"
@@ -103,6 +104,8 @@ def gap(context: LintContext) -> Iterator[Violation]:
     together = id_sets(piece for read in context.reads for piece in read.resolved.ranges)
     for name, stretches in together.items() if len(context.reads) > 1 else ():
         most = max(1, context.dataset.split(name).num_examples // _SMALL_GAP)
+        # Stretches are what is read; the gap lies between the end of one and the beginning of the
+        # next.
         for (_, start), (stop, _) in itertools.pairwise(stretches):
             if stop - start <= most:
                 ids = f"id {start} is" if stop - start == 1 else f"ids {start} to {stop - 1} are"
@@ -140,6 +143,7 @@ def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
         columns = context.shares(read).columns if drops else None
         if settings.batch is None or columns is None:
             continue
+        # Each host drops its own last, partial batch.
         dropped = int((columns.num_examples % settings.batch).sum())
         # What a loader reads twice, so that all hosts have as many, is not lost once dropped.
         num_lost = min(dropped, read.num_examples - int(columns.num_examples.sum()) + dropped)
@@ -175,6 +179,7 @@ def id_sets(ranges: Iterable[SplitRange]) -> IdSets:
 def _joined(stretches: Sequence[RunSegment]) -> list[RunSegment]:
     joined: list[RunSegment] = []
     for start, stop in sorted(stretches):
+        # They overlap, or touch.
         if joined and start <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(stop, joined[-1][1]))
         else:
@@ -205,6 +210,7 @@ def _chosen(left: IdSets, right: IdSets, *, beside: bool) -> IdSets:
     found = {}
     for name, stretches in left.items():
         others = right.get(name, [])
+        # Between two neighbouring edges all ids are alike: in each set, or in none of it.
         edges = sorted({edge for stretch in (*stretches, *others) for edge in stretch})
         found[name] = _joined(
             [
@@ -218,6 +224,7 @@ def _chosen(left: IdSets, right: IdSets, *, beside: bool) -> IdSets:
 
 def _has(stretches: Sequence[RunSegment], one: int) -> bool:
     """Whether an id is in one of ascending stretches."""
+    # The last stretch that begins at the id or before it.
     place = bisect_right(stretches, (one, INT64_MAX)) - 1
     return place >= 0 and one < stretches[place][1]
 
