@@ -6,6 +6,7 @@ wait for the network, not for a processor: threads ask for many at once.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import queue
@@ -131,7 +132,9 @@ class _Children:
         Raises:
             DatasetError: a process was ended from outside.
         """
-        child = self._free.pop() if self._free else None
+        child = None
+        with contextlib.suppress(IndexError):  # threads share the list; another may take the last
+            child = self._free.pop()
         is_new = child is None
         child = child or self._started()
         if child is None:

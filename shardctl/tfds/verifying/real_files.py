@@ -95,7 +95,7 @@ def flattened(element: Any, shape: Shape) -> list[Any]:
     return [
         example
         for row in range(rows)
-        # noqa: the lambda is called at once, within its round of the loop.
+        # The lambda is called at once, within its round of the loop.
         for example in flattened(tf.nest.map_structure(lambda part: part[row], element), inner[0])  # noqa: B023
     ]
 
