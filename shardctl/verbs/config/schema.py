@@ -44,6 +44,7 @@ _LINT: dict[str, Schema] = {
     **dict.fromkeys(("specs", "eval", "select", "ignore"), _or_list(_TEXT)),
     **dict.fromkeys(("hosts", "take", "open_files"), _COUNT),
     **dict.fromkeys(("as_data_source", "assert_cardinality", "autocache"), _SWITCH),
+    # Seeds may be one text with commas.
     "seeds": {"anyOf": [{"type": "string"}, *_or_list({"type": "integer"})["anyOf"]]},
     "fail_on": {"enum": list(SEVERITIES)},
 }
@@ -61,6 +62,7 @@ def project_schema() -> Schema:
     for name in ("num_epochs", "repeat"):
         del others[name]["anyOf"][1]  # for tf.data it would be a repeat without end
     read["patternProperties"] |= {_either_dash(name): one for name, one in others.items()}
+    # These two may stand beside `read:` as well as under it.
     beside = {name: _of_setting(SETTING_BY_NAME[name]) for name in ("loader", "stages")}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -18,6 +18,7 @@ def eval_pictures(evaluation: Evaluation, paper: Paper) -> tuple[Picture, ...]:
     hang, num_steps = evaluation.hang(remainder), evaluation.num_steps(remainder)
     differ = differs(num_steps, exact=True) or differs(evaluation.num_examples)
     rows = paper.num_rows(evaluation.num_hosts) if differ else 1
+    # Hosts that are alike need one bar; else as many groups as there is room for.
     groups = buckets(num_steps, rows)
     steps = [
         _bar(group)._replace(word="waits" if hang and group.max > hang.step else "")

@@ -37,6 +37,7 @@ def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Pictu
     differ = any(draw.differs(values, exact=name == "batches") for name, values in found)
     rows = paper.num_rows(comparison.num_hosts) if differ else 1
     groups = buckets(found[0][1], rows)
+    # Hosts are grouped alike in each series, so that the bars of a row are of the same hosts.
     series = [
         Series(name, [_bar(name, group) for group in buckets(values, rows)])
         for name, values in found

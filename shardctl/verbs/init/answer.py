@@ -64,6 +64,7 @@ def read_settings(
 
     for setting in SETTINGS:
         value = setting.value_in_force(settings, ordered=dataset.ordered)
+        # Paths and references are given from this folder, and read from that of the file.
         if setting.field == "file_order" and given.get("file_order", "-") != "-":
             value = path_as_stated(given[setting.field], folder)
         elif setting.field == "stages" and settings.stages is not None:
@@ -74,6 +75,7 @@ def read_settings(
         elif setting.field in given:
             value = setting.kind.to_document(getattr(settings, setting.field))
         meaning = setting.help
+        # The name in TFDS or tf.data, unless the help has it.
         if setting.stands_for.lower() not in meaning.lower():
             meaning = f"{meaning.rstrip('.')} ({setting.stands_for})."
         yield DraftSetting(

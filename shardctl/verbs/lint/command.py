@@ -101,6 +101,7 @@ class UsageOptions:
         except UsageError as error:
             raise located(error, project, "lint") from None
         given = self.given()
+        # Options go over the file.
         arguments = {**stated, **given}
         try:
             chosen_rules(arguments.get("select", ()), arguments.get("ignore", ()))
@@ -135,6 +136,7 @@ def usage_of(arguments: dict[str, Any]) -> "Usage":
     """Return what the arguments say besides the specs and the rules."""
     from shardctl.verbs.lint.context import USAGE_NAMES, Usage
 
+    # The limit of this machine holds where none is stated.
     said = {field: arguments[name] for field, name in USAGE_NAMES.items() if name in arguments}
     return Usage(**{"max_open_files": _open_file_limit(), **said})
 
@@ -234,6 +236,7 @@ def lint(
     origins = setting_origins(
         project, lambda name: name not in given, from_here=out.format == "table"
     )
+    # Only what a line of shardctl.yaml set can be changed there.
     can_fix = not fix and any(origins.place(one.change)[0] for one in found.findings)
     FORMATS.write(
         out, found, origins, fix=typed_again(ctx, specs or (), "--fix") if can_fix else ""
@@ -261,6 +264,7 @@ def _fixed(
             say(line)
     others = [finding for finding in left.findings if finding.change]
     for finding in others:
+        # What has a cure and is still there was not in the file to be edited.
         why = "an option sets it" if set(given) & finding.change.keys() else "not in shardctl.yaml"
         say(f"{finding.rule.code} is left, {why}: {finding.fix}")
     if changed is project and not others:

@@ -123,6 +123,7 @@ class ResumeOptions:
         if self.mode == "exact-order" and self.hosts is not None:
             raise UsageError("--mode exact-order: other hosts have another order")
         for name in ("mode", "risk", "hosts") if self.seen is not None else ():
+            # The one mode that a log can promise may be named.
             if getattr(self, name) not in (None, "exactly-once"):
                 raise UsageError(f"--{name} with --seen: a log says what was seen, in any order")
 
@@ -202,9 +203,11 @@ def resume(
     if out.output not in (None, "-"):
         from shardctl.verbs.resume.view import plan_written
 
+        # The options that named the dataset are repeated in the command that checks the plan.
         named, how = dataset_options(source), {"framework": stopped.framework}
         for line in plan_written(made, out.output, out.format or "", named, **how):
             say(line)
+    # The table has the proof; in place of other output it goes to stderr, for people.
     if proof is not None and (out.format != "table" or out.output is not None):
         from shardctl.draw.tables import Screen
         from shardctl.verbs.resume.view import proof_lines
@@ -253,6 +256,7 @@ def _continued(
     how |= {} if stopped.mode is None else {"mode": stopped.mode}
     if stopped.epoch is not None:
         at = stopped.epoch, [stopped.steps]
+        # Steps of an epoch become steps of its pass.
         settings, (how["steps"],) = steps_of_epoch(*at, settings, dataset, spec, at_end=True)
     if stopped.hosts is not None:
         how |= {"hosts": stopped.hosts, "to_hosts": stopped.to_hosts}
@@ -284,6 +288,7 @@ def _from_file(
     others = stopped.given()
     seen = others.pop("seen", None)  # what --prove reads besides the plan
     others.pop("framework", None)
+    # A plan holds all of these, so each is refused beside it.
     given = {**reading.given(), **others, "SPEC": spec}
     dataset, plan = plan_of_file(path, source, given, allow_version=allow_version, output=output)
     if seen is None:

@@ -48,6 +48,7 @@ def simulate_document(simulation: Simulation) -> Document:
         "pipeline": pipeline_record(order),
         "num_examples": None if order.is_endless else order.num_examples,
         **picked(simulation, "skip take"),
+        # Written piece by piece, so that a long order takes no memory.
         "ids": Chunks(lambda: _ids(simulation)),
     }
 
@@ -137,6 +138,7 @@ def simulate_python(simulation: Simulation) -> Iterator[str]:
     order, settings = simulation.order, simulation.order.settings
     notes = order_comment(simulation.spec, order)
     if isinstance(order, LoaderOrder):
+        # Another loader is called by the code of its own library.
         yield from module(notes, *library_of(order.loader).code(simulation.spec, order))
         return
     if not len(order.reads):

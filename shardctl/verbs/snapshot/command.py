@@ -43,6 +43,7 @@ def snapshot(
     chosen = dataset_and_refs(source, project)
     taken = take_snapshot(chosen.dataset, spec, settings)
     warn(taken.warnings)
+    # How the file names its dataset, seen from where the file is.
     refs = refs_to_keep(chosen, out.output)
     FORMATS.write(out, replace(taken.snapshot, refs=refs))
     if out.output not in (None, "-"):
