@@ -111,9 +111,7 @@ def some_of(cases: Iterable[Case]) -> Iterator[Case]:
 
 
 def check_cases(
-    strategy: st.SearchStrategy[Case],
-    check: Callable[[Case], int | None],
-    num_cases: int,
+    strategy: st.SearchStrategy[Case], check: Callable[[Case], int | None], num_cases: int
 ) -> int:
     """Check a law over generated cases, count them, and return how many there were.
 

@@ -227,10 +227,7 @@ def _run_program(path: Path) -> None:
 @contextlib.contextmanager
 def bucket() -> Iterator[None]:
     """Copy the dataset `toy` to a bucket, which a server on this machine holds."""
-    with (
-        gcs_server("my-bucket") as server,
-        mock.patch.dict(os.environ, server.variables()),
-    ):
+    with gcs_server("my-bucket") as server, mock.patch.dict(os.environ, server.variables()):
         for file in sorted(Path("toy").rglob("*")):
             if file.is_file():
                 server.put(f"tfds/{file.as_posix()}", file.read_bytes())

@@ -104,8 +104,7 @@ def _read(file: BinaryIO, codes: ExampleCodes, shown: str, ids: bool) -> SeenExa
             raise DatasetError(f"{shown}, line {number}: {error}") from None
     torn = f"line {number} of {shown}, the last, has no line end: it may be cut off"
     return SeenExamples(
-        codes=distinct(np.array(found, np.int64)),
-        warnings=() if line.endswith(b"\n") else (torn,),
+        codes=distinct(np.array(found, np.int64)), warnings=() if line.endswith(b"\n") else (torn,)
     )
 
 

@@ -57,8 +57,7 @@ ASSUMED = "the reader of TFDS with its default cycle 16 and block 16"
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["simulate", "locate --id 4", "resume --consumed 2", "quality", "snapshot", "report"],
+    "command", ["simulate", "locate --id 4", "resume --consumed 2", "quality", "snapshot", "report"]
 )
 def test_an_answer_about_an_order_says_whose_reading_it_assumes(
     command: str, folder: Path, shardctl: Shardctl

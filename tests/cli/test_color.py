@@ -100,8 +100,7 @@ def test_errors_heed_it_even_where_options_are_refused(shardctl: Shardctl, line:
 
 
 @pytest.mark.parametrize(
-    ("said", "colored"),
-    [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
+    ("said", "colored"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
 )
 def test_on_a_real_terminal(tmp_path: Path, said: dict[str, Any], colored: bool) -> None:
     (tmp_path / "toy.yaml").write_text(LAYOUT)

@@ -299,11 +299,7 @@ _IN_A_DELETED_FOLDER = [
 
 @pytest.mark.parametrize(("words", "ends"), _IN_A_DELETED_FOLDER)
 def test_a_working_folder_that_was_deleted_is_not_missed(
-    words: str,
-    ends: int | str,
-    shardctl: Shardctl,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    words: str, ends: int | str, shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shardctl("snapshot", "-d", "mnist", "-o", tmp_path / "order.yaml")
     (tmp_path / "gone").mkdir()

@@ -56,13 +56,7 @@ def contrast(one: str, other: str) -> float:
 def picture(*marks: Mark, text: str = "What is shown") -> Picture:
     """Return a picture of these marks, else of a line, every text of which is `text`."""
     marks = marks or (words(text),)
-    return Picture(
-        title=text,
-        caption=text,
-        said=text,
-        marks=marks,
-        warnings=(text,),
-    )
+    return Picture(title=text, caption=text, said=text, marks=marks, warnings=(text,))
 
 
 def drawn(answer: object, width: int | None = 80, *, color: bool = False) -> list[str]:

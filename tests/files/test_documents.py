@@ -17,15 +17,7 @@ import yaml
 from hypothesis import strategies as st
 
 from shardctl.base.columns import Cell, OnDemand, Records, stream_of
-from shardctl.files.documents import (
-    Block,
-    Document,
-    Words,
-    json_lines,
-    to_csv,
-    to_json,
-    to_yaml,
-)
+from shardctl.files.documents import Block, Document, Words, json_lines, to_csv, to_json, to_yaml
 from tests.cases import FUZZ, check_cases, few_or_many
 from tests.columns import records_of, some_cells
 from tests.golden import assert_golden

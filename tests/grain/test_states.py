@@ -24,14 +24,7 @@ from shardctl.grain.states import (
 from shardctl.live.key_order import KeyOrder
 from shardctl.saved.resume_plan import RunSegment
 from tests.cases import counted
-from tests.grain.toys import (
-    cut,
-    keys_of,
-    raises_in_one_line,
-    random_settings,
-    state_of,
-    toy,
-)
+from tests.grain.toys import cut, keys_of, raises_in_one_line, random_settings, state_of, toy
 
 SETTINGS = ReadSettings(shuffle_seed=3, buffer=9, buffer_seed=1, epochs=2, batch=4)
 DATA = toy(11, 13, 16)

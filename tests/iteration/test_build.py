@@ -15,12 +15,7 @@ import pytest
 from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.build import fuses, optimized
-from shardctl.iteration.iteration import (
-    EVERYTHING,
-    Source,
-    lasting_below,
-    read_ahead,
-)
+from shardctl.iteration.iteration import EVERYTHING, Source, lasting_below, read_ahead
 from shardctl.iteration.repeat import Repeat
 from shardctl.iteration.selection import Strided
 from shardctl.iteration.shuffle import Shuffle

@@ -22,11 +22,7 @@ from shardctl.iteration.selection import Asserted, Cache, Filter, Strided
 from shardctl.iteration.shuffle import Shuffle
 from shardctl.tfdata import mixture
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
-from shardctl.tfdata.shuffle_seeds import (
-    KernelSeeds,
-    SeedGenerator,
-    shuffle_kernel_seeds,
-)
+from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator, shuffle_kernel_seeds
 from tests.iteration.elements import Watched, check_lookups, elements_of, node_of, pass_of
 from tests.tfdata.shuffle_oracles import iterator_seeds
 
@@ -80,10 +76,7 @@ HAND: list[tuple[str, list[Any]]] = [
     ("range(5) | batch(2) | concatenate(range(3) | batch(3))", [[0, 1], [2, 3], [4], [0, 1, 2]]),
     ("range(2) | concatenate(range(9) | take(3)) | repeat(2)", [0, 1, 0, 1, 2] * 2),
     ("zip([range(5), values([10, 11, 12])])", [[0, 10], [1, 11], [2, 12]]),
-    (
-        "zip([range(5), range(9) | skip(5)]) | batch(3) | unbatch",
-        [[0, 5], [1, 6], [2, 7], [3, 8]],
-    ),
+    ("zip([range(5), range(9) | skip(5)]) | batch(3) | unbatch", [[0, 5], [1, 6], [2, 7], [3, 8]]),
     ("range(10) | filter(kept=a)", [0, 2, 3, 5, 6, 8, 9]),
     ("range(4) | assert_cardinality(4) | cache | repeat(2)", [0, 1, 2, 3] * 2),
     (

@@ -73,12 +73,7 @@ def test_the_generator_of_the_caller_is_left_as_it_was() -> None:
 @of_hf
 @pytest.mark.parametrize(
     "settings",
-    [
-        {},
-        {"seed": 2},
-        {"seed": 2, "buffer": 30},
-        {"seed": 2, "buffer": 30, "arrow": True},
-    ],
+    [{}, {"seed": 2}, {"seed": 2, "buffer": 30}, {"seed": 2, "buffer": 30, "arrow": True}],
     ids=str,
 )
 @pytest.mark.parametrize("shards", [[5, 9, 2], [5, 0, 9, 2]])

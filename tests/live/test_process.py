@@ -63,9 +63,7 @@ def test_a_refusal_and_a_death_are_told_apart() -> None:
             list(process.pieces(ASKED))
 
 
-def test_a_python_that_does_not_start_is_trouble(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_python_that_does_not_start_is_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shardctl.metadata.index.workers._PROGRAM", "raise SystemExit(3)")
     with (
         LoaderProcess(entry(toy_loaders.InOrder)) as process,

@@ -40,8 +40,7 @@ def difference(
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{}, {"batch": 4}, {"batch": 4, "drop_remainder": True, "epochs": 3}, {"epochs": 2}],
+    "settings", [{}, {"batch": 4}, {"batch": 4, "drop_remainder": True, "epochs": 3}, {"epochs": 2}]
 )
 def test_an_order_that_is_as_predicted_has_none(settings: dict[str, Any]) -> None:
     order = order_of(10, **settings)
@@ -68,12 +67,7 @@ BATCH = "batch 0 has 1 example, and 4 were predicted"
 @pytest.mark.parametrize(
     ("settings", "toy", "take", "expected"),
     [
-        (
-            {"batch": 4},
-            toy_loaders.InOnes,
-            None,
-            (1, BATCH),
-        ),
+        ({"batch": 4}, toy_loaders.InOnes, None, (1, BATCH)),
         ({"batch": 1}, toy_loaders.InOnes, None, None),
         ({}, toy_loaders.InOnes, None, None),  # nothing is said of batches
         ({"batch": 4}, toy_loaders.Endless, None, (10, None)),  # it goes on behind the end

@@ -11,12 +11,7 @@ import numpy as np
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.loaders.grain import (
-    NUM_SEEDS,
-    Stream,
-    WorkerBatches,
-    grain_sequence,
-)
+from shardctl.loaders.grain import NUM_SEEDS, Stream, WorkerBatches, grain_sequence
 from shardctl.loaders.grain_shuffle import (
     ROUNDS,
     block_bits,

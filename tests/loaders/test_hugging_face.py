@@ -17,12 +17,7 @@ from shardctl.loaders.hugging_face import (
     in_turn,
     one_for_one,
 )
-from shardctl.loaders.hugging_face_eras import (
-    ERAS,
-    changed_between,
-    era_of,
-    of_tables,
-)
+from shardctl.loaders.hugging_face_eras import ERAS, changed_between, era_of, of_tables
 from shardctl.loaders.loader_sequence import LoaderConfig
 
 STREAM: dict[str, Any] = {"streaming": True, "seed": 3, "buffer": 16}

@@ -10,11 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardctl.order.epoch_reading import (
-    EpochReading,
-    EpochSeeds,
-    repetitions_listed,
-)
+from shardctl.order.epoch_reading import EpochReading, EpochSeeds, repetitions_listed
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.tfdata.interleave import Interleave

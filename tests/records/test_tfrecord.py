@@ -17,14 +17,7 @@ from shardctl.records import tfrecord
 from shardctl.records.contents import FileContents
 from shardctl.records.tfrecord import TFRecord
 from shardctl.stores.stores import LocalSource
-from tests.cases import (
-    FUZZ,
-    add_cases,
-    counted,
-    fuzzed,
-    random_of_a_fuzz_run,
-    some,
-)
+from tests.cases import FUZZ, add_cases, counted, fuzzed, random_of_a_fuzz_run, some
 from tests.record_files import (
     counted_far,
     counted_near,

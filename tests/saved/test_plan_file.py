@@ -34,11 +34,7 @@ from shardctl.saved.plan_file import (
     read_plan,
     resume_document,
 )
-from shardctl.saved.resume_plan import (
-    PlanListing,
-    ResumePlan,
-    settings_as_planned,
-)
+from shardctl.saved.resume_plan import PlanListing, ResumePlan, settings_as_planned
 from shardctl.saved.snapshot_file import read_comparable
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.resume.answer import resume, resume_unseen

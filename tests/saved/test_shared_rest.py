@@ -146,5 +146,5 @@ def test_stretches_of_a_file_are_one_file_whichever_split_it_is_of() -> None:
     codes = ExampleCodes(dataset, ["test", "train"], rest.reads)
     # Two files are open: ids 0 and 1 of the one, and of the other 2 to 5, then 7 and 8.
     assert codes.ids(np.concatenate([*rest.chunks(0, 8, codes)])) == [
-        *("test:0", "train:2", "test:1", "train:3", "train:4", "train:5", "train:7", "train:8"),
+        *("test:0", "train:2", "test:1", "train:3", "train:4", "train:5", "train:7", "train:8")
     ]

@@ -148,10 +148,7 @@ if __name__ == "__main__":
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork there")
 @pytest.mark.parametrize(
     "names",
-    [
-        ["hub", "web"],
-        pytest.param(["s3", "gcs"], marks=pytest.mark.slow),
-    ],
+    [["hub", "web"], pytest.param(["s3", "gcs"], marks=pytest.mark.slow)],
     ids=["small", "large"],
 )
 def test_forked_and_spawned_processes_read_too(

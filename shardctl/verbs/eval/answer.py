@@ -248,10 +248,7 @@ def evaluate(
             raise refused("{}: a number from 1 to {} is needed", given, most)
     dataset, settings = as_dataset(dataset), as_settings(settings)
     if settings.is_endless:
-        raise refused(
-            "{} has no end, so the evaluation never ends; leave it out",
-            ENDLESS,
-        )
+        raise refused("{} has no end, so the evaluation never ends; leave it out", ENDLESS)
     # One epoch is enough, and batches are formed below.
     epochs = settings.epochs
     settings = replace(settings, epochs=1, batch=None, drop_remainder=False)

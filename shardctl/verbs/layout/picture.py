@@ -104,9 +104,7 @@ class _Measure:
 def _measures(split: Split) -> list[_Measure]:
     lengths, sizes = split.lengths64(), split.shard_bytes
     known, empty = np.ones(len(lengths), np.bool_), np.equal(lengths, 0)
-    found = [
-        _Measure(name="examples", values=lengths, known=known, lacking=empty, lacks="empty"),
-    ]
+    found = [_Measure(name="examples", values=lengths, known=known, lacking=empty, lacks="empty")]
     if sizes is not None:
         known = np.fromiter((size is not None for size in sizes), np.bool_, len(sizes))
         # Files that are not here count as missing, unless the shard is empty.

@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli import completion
-from shardctl.cli.options.dataset import (
-    DatasetOptions,
-    chosen_dataset,
-    project_here,
-)
+from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import (
     Flag,
@@ -28,15 +24,7 @@ from shardctl.cli.options.shared import (
     setting_origins,
     typed_again,
 )
-from shardctl.cli.output import (
-    Formats,
-    OutputOptions,
-    as_table,
-    as_text,
-    say,
-    verb_formats,
-    write,
-)
+from shardctl.cli.output import Formats, OutputOptions, as_table, as_text, say, verb_formats, write
 from shardctl.errors import UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
 

@@ -306,9 +306,7 @@ def minimum_score(value: object) -> float | Verdict:
         number = -1.0
     if not 0 <= number <= 1:  # also refuses nan
         raise refused(
-            "{min_score!}: give a score from 0 to 1, or {}",
-            either(MINIMUM_WORDS),
-            min_score=value,
+            "{min_score!}: give a score from 0 to 1, or {}", either(MINIMUM_WORDS), min_score=value
         )
     return number
 

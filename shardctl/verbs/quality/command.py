@@ -7,14 +7,7 @@ import typer
 
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import (
-    Flag,
-    SpecArgument,
-    Text,
-    option,
-    real_number,
-    typed_again,
-)
+from shardctl.cli.options.shared import Flag, SpecArgument, Text, option, real_number, typed_again
 from shardctl.cli.output import Formats, OutputOptions, PictureOption, say, verb_formats, warn
 from shardctl.errors import UsageError
 

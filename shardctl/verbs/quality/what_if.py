@@ -164,9 +164,7 @@ def refuse_fixed_buffer(settings: ReadSettings, asked: str) -> None:
         UsageError: there are stages, or another loader reads, which has no such buffer.
     """
     refuse_loader(
-        settings,
-        f"the buffer that {option(asked)} finds",
-        "compare the scores of other settings",
+        settings, f"the buffer that {option(asked)} finds", "compare the scores of other settings"
     )
     if not settings.takes("buffer"):
         raise refused(

@@ -31,13 +31,7 @@ from shardctl.verbs.lint.context import Usage
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.answer import quality as measured_quality
 from shardctl.verbs.quality.loaders import LoaderComparison, compare_loaders
-from shardctl.verbs.report.question import (
-    NotShown,
-    ReportQuestion,
-    Shown,
-    shown,
-    shown_of,
-)
+from shardctl.verbs.report.question import NotShown, ReportQuestion, Shown, shown, shown_of
 
 _POSITIONS, _VISITS = 4096, 128  # of the first reads that are shown, at most
 

@@ -21,13 +21,7 @@ from shardctl.verbs.quality.view import quality_document
 from shardctl.verbs.report import elements as html
 from shardctl.verbs.report.compare import ComparedSide, ReportComparison
 from shardctl.verbs.report.document import part_document
-from shardctl.verbs.report.page import (
-    Card,
-    cards,
-    quality_body,
-    remarks,
-    sentences,
-)
+from shardctl.verbs.report.page import Card, cards, quality_body, remarks, sentences
 from shardctl.verbs.report.question import NotShown
 
 

@@ -516,9 +516,7 @@ def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, 
         for one in fields(plan)
         if one.name not in _NOT_COMPARED
         for found in _differing(
-            _NAMES.get(one.name, one.name),
-            getattr(plan, one.name),
-            getattr(anew, one.name),
+            _NAMES.get(one.name, one.name), getattr(plan, one.name), getattr(anew, one.name)
         )
     ]
     if anew.hosts and len(plan.instructions):  # which no host reads

@@ -10,14 +10,7 @@ from shardctl.base.text import choices, counted, path_word, shell_line
 from shardctl.dataset.dataset import Dataset
 from shardctl.draw.quantities import counts_between
 from shardctl.draw.step_rows import heading, settings_words
-from shardctl.draw.tables import (
-    Look,
-    Screen,
-    columns,
-    left_out,
-    paragraphs,
-    table_pieces,
-)
+from shardctl.draw.tables import Look, Screen, columns, left_out, paragraphs, table_pieces
 from shardctl.files.documents import Document
 from shardctl.saved.plan_file import instruction_rows, plan_document
 from shardctl.saved.resume_plan import ResumePlan, calls_chained

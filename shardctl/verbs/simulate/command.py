@@ -65,11 +65,7 @@ def simulate(
     project = project_here()
     settings = reading.settings(project)
     simulation = simulate_order(
-        chosen_dataset(source, project, settings=settings),
-        spec,
-        settings,
-        skip=skip,
-        take=take,
+        chosen_dataset(source, project, settings=settings), spec, settings, skip=skip, take=take
     )
     warn(simulation.warnings)
     # The table shows blocks by itself: a picture is drawn if asked for.

@@ -23,10 +23,7 @@ FORMATS = Formats(
 
 
 def snapshot(
-    source: DatasetOptions,
-    reading: OrderOptions,
-    out: OutputOptions,
-    spec: SpecArgument = None,
+    source: DatasetOptions, reading: OrderOptions, out: OutputOptions, spec: SpecArgument = None
 ) -> None:
     """Write a small file that fixes an order, a snapshot: commit it, then compare with diff.
 

@@ -17,14 +17,7 @@ from shardctl.base.columns import Tabular
 from shardctl.base.progress import Watch
 from shardctl.base.text import choices, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
-from shardctl.dataset.dataset import (
-    DEADLY,
-    Dataset,
-    DatasetLike,
-    FileFinding,
-    Split,
-    as_dataset,
-)
+from shardctl.dataset.dataset import DEADLY, Dataset, DatasetLike, FileFinding, Split, as_dataset
 from shardctl.errors import DatasetError, MissingDependencyError, UsageError
 from shardctl.metadata.files_on_disk import FilesOnDisk, check_files, none_here
 from shardctl.metadata.index.bare import naming_damaged

@@ -15,11 +15,7 @@ import shardctl
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, ShardctlError
 from shardctl.metadata.index.bare import Counting, read_bare
-from shardctl.metadata.reference import (
-    read_dataset,
-    ref_from,
-    refs_found_again,
-)
+from shardctl.metadata.reference import read_dataset, ref_from, refs_found_again
 from shardctl.settings.read_settings import ReadSettings
 from tests.cases import FUZZ, check_cases, fuzzed
 from tests.record_files import framed

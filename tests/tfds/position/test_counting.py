@@ -255,8 +255,7 @@ def test_what_keeps_the_order_is_counted(builder: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "names",
-    [("cache", "filter", "repeat", "skip"), pytest.param(REFUSED, marks=pytest.mark.slow)],
+    "names", [("cache", "filter", "repeat", "skip"), pytest.param(REFUSED, marks=pytest.mark.slow)]
 )
 def test_what_hands_out_others_is_refused_by_name(builder: Any, names: Iterable[str]) -> None:
     position = Position(builder, "train", SINGLES)

@@ -140,10 +140,7 @@ def test_another_spec_format_or_dataset_is_named(tfds: Any, builder: Any, tmp_pa
         ("its config was none, now c", {"config": "c"}),
         ("its file format was tfrecord, now parquet", {"file_format": "parquet"}),
         ("disable_shuffling.* was false, now true", {"disable_shuffling": True}),
-        (
-            "train was 17 examples in 4 shards, now 18 examples",
-            {"splits": {"train": [4, 0, 7, 7]}},
-        ),
+        ("train was 17 examples in 4 shards, now 18 examples", {"splits": {"train": [4, 0, 7, 7]}}),
         ("the lengths .* changed, the totals did not", {"splits": {"train": [4, 1, 6, 6]}}),
         ("its split test was none, now 2 examples", {"splits": {**lengths, "test": [2]}}),
         ("file name template of train", {"template": "{SPLIT}_{SHARD_X_OF_Y}.{FILEFORMAT}"}),

@@ -374,10 +374,7 @@ ALONE = replace(record(0, 1), settings=ReadSettings(batch=2))
         ((record(0, 2), record(1, 3)), r"states\[1\] is .* states\[0\]: hosts is 3, not 2"),
         ((record(0, 2), record(1, 2, spec="train[:5]")), r"spec is train\[:5\], not train"),
         ((record(0, 2), record(1, 2, batch=3)), "batch is 3, not 2"),
-        (
-            (record(0, 2), record(1, 2, stretches=(RunSegment(consumed=(1,)),))),
-            "shared before is ",
-        ),
+        ((record(0, 2), record(1, 2, stretches=(RunSegment(consumed=(1,)),))), "shared before is "),
     ],
 )
 def test_those_of_no_one_run_are_refused(records: tuple[PositionRecord, ...], words: str) -> None:

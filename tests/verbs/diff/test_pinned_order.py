@@ -13,11 +13,7 @@ from shardctl.order.order_tree import digests_of
 from shardctl.saved import snapshot as pinned_layout
 from shardctl.saved.snapshot import Snapshot
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.diff.answer import (
-    PinnedOrder,
-    diff,
-    settings_to_fall_back_on,
-)
+from shardctl.verbs.diff.answer import PinnedOrder, diff, settings_to_fall_back_on
 from shardctl.verbs.snapshot.answer import TakenSnapshot, snapshot, tree_in
 from tests.cases import check_cases
 from tests.verbs.diff.diff_cases import Pipeline, dataset_of, pairs

@@ -62,9 +62,7 @@ def checked(label: str, block: int) -> CheckedFile:
     found = diff(pinned(label, block=block), pinned("today"))
     update = f"shardctl diff {label} --update"
     return CheckedFile(
-        label=label,
-        diff=found,
-        hints=Hints(file=f"sub/{label}", origins=ORIGINS, update=update),
+        label=label, diff=found, hints=Hints(file=f"sub/{label}", origins=ORIGINS, update=update)
     )
 
 
@@ -98,11 +96,7 @@ CASES: dict[str, tuple[str, Callable[[], Any], Hints | None]] = {
         lambda: staged(MIXTURE.format(""), MIXTURE.format("weights=[0.75, 0.25], ")),
         None,
     ),
-    "plans": (
-        "plans",
-        lambda: plans([("a", 0, 5), ("b", 0, 9)], [("a", 2, 3), ("b", 0, 9)]),
-        None,
-    ),
+    "plans": ("plans", lambda: plans([("a", 0, 5), ("b", 0, 9)], [("a", 2, 3), ("b", 0, 9)]), None),
     "plans that end": ("plans", lambda: plans([("a", 0, 5), ("b", 0, 9)], [("a", 0, 5)]), None),
     "plans in another order": (
         "plans",

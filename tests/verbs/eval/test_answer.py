@@ -224,10 +224,7 @@ def test_stages_epochs_and_endless_files_of_training_are_left_out() -> None:
 def test_of_several_epochs_one_is_counted() -> None:
     once, twice = (evaluate(MNIST, settings={"epochs": n}, batch=512, hosts=3) for n in (1, 2))
     assert twice.num_examples.tolist() == once.num_examples.tolist() == [3334, 3333, 3333]
-    assert advice(twice) == (
-        *advice(once),
-        "of --epochs only one is counted; others may differ",
-    )
+    assert advice(twice) == (*advice(once), "of --epochs only one is counted; others may differ")
 
 
 # Cures: the nearest batch that hosts played in lockstep survive, and its cost.

@@ -72,11 +72,7 @@ AGAIN = (
 @pytest.mark.parametrize(
     ("settings", "remainder", "said"),
     [
-        (
-            {"loader": "grain"},
-            "ragged",
-            (LOST, "ShardOptions leaves out 1 example"),
-        ),
+        ({"loader": "grain"}, "ragged", (LOST, "ShardOptions leaves out 1 example")),
         (
             {"loader": "torch", "drop_shard_remainder": True},
             "drop",

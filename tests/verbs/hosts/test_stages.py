@@ -176,10 +176,7 @@ def test_an_evaluation_of_stages_says_what_they_repeat_and_leave_out() -> None:
         "--stages yields 20 examples twice, and a metric counts them twice; leave out the repeat",
     )
     taken = shardctl.evaluate(TOY, "test", {"stages": "take(8) | batch(4)"}, hosts=2)
-    assert advice_of(taken) == (
-        "4 of 20 examples lost (20.000%)",
-        "--stages leaves out 4 examples",
-    )
+    assert advice_of(taken) == ("4 of 20 examples lost (20.000%)", "--stages leaves out 4 examples")
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,7 @@ def test_idle_hosts_are_said(spec: str, hosts: int | None, warnings: list[str]) 
     [
         (0, "0 hosts: at least 1 is needed"),
         (-3, "-3 hosts: at least 1 is needed"),
-        (
-            10**9 - 1,
-            "999999999 hosts: at most 1000000 at once; choose one, as --host 0/999999999",
-        ),
+        (10**9 - 1, "999999999 hosts: at most 1000000 at once; choose one, as --host 0/999999999"),
         (10**9, "1000000000 hosts: at most 999999999 are counted"),
     ],
 )

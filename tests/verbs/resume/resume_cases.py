@@ -97,10 +97,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "unseeded, skipped": (OPEN, {"consumed": 2, **AT_MOST}),
     "unseeded, near the end": (OPEN, {"consumed": 10, **AT_MOST}),
     "unseeded, later epochs": ({**OPEN, "epochs": 3}, {"consumed": 10, **AT_MOST}),
-    "unseeded, endless": (
-        {"repeat_files": True, "epochs": 2, **OPEN},
-        {"consumed": 9, **AT_MOST},
-    ),
+    "unseeded, endless": ({"repeat_files": True, "epochs": 2, **OPEN}, {"consumed": 9, **AT_MOST}),
     "unseeded, at a risk": (OPEN, {"consumed": 6, **AT_LEAST, "risk": 2.0}),
     "unseeded, all again": (OPEN, {"consumed": 6, **AT_LEAST, "risk": 1e-6}),
     "hosts of which one is done": (

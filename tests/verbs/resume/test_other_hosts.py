@@ -153,15 +153,9 @@ def test_new_hosts_drop_of_the_rest_and_of_each_epoch(
         ({"stages": "shard(4, 0) | repeat(2) | cache"}, "not stated how --hosts 2"),
         ({"stages": "read(train, host='0/4') | cache"}, "not stated how --hosts 2"),
         ({"stages": "shard(4, 1) | batch(2)"}, "not stated how --hosts 2"),
-        (
-            {"stages": "zip(read(train), read(test))"},
-            "not stated how --hosts 2",
-        ),
+        ({"stages": "zip(read(train), read(test))"}, "not stated how --hosts 2"),
         ({"stages": "concatenate(read(test))"}, "not stated how --hosts 2"),
-        (
-            {"stages": "zip(read(train) | shard(2, 0), read(test))"},
-            "not stated how --hosts 2",
-        ),
+        ({"stages": "zip(read(train) | shard(2, 0), read(test))"}, "not stated how --hosts 2"),
         ({"stages": "shard(2, 0) | repeat | shuffle(3, seed=1)"}, "without end: nothing is left"),
         ({"stages": "cache | take(5)", "host": "0/2"}, "leave --host out"),
         ({"loader": "torch", "host": "0/2"}, "leave --host out"),

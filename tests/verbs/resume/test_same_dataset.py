@@ -148,10 +148,7 @@ def test_folders_that_look_alike_are_told_apart_by_their_paths() -> None:
     check(moved(A, B), moved(A, B))
     check(moved(A, B), moved(folder("/mnt/x/a"), folder("/mnt/x/b")))
     for other in (moved(B, A), moved(folder("/mnt/b"), folder("/mnt/a"))):
-        with pytest.raises(
-            DatasetError,
-            match="now b, a; they are read in another order",
-        ):
+        with pytest.raises(DatasetError, match="now b, a; they are read in another order"):
             check(moved(A, B), other, allow_version=True)
     with pytest.raises(
         DatasetError, match=r"a, b, now x, y; .* cannot be told; if the order is the same"

@@ -175,10 +175,7 @@ def stages(text: str) -> ReadSettings:
 @pytest.mark.parametrize(
     ("plan", "why"),
     [
-        (
-            resume_unseen(DATASET, "train", ReadSettings(batch=2), seen=[1]),
-            "a log has no order",
-        ),
+        (resume_unseen(DATASET, "train", ReadSettings(batch=2), seen=[1]), "a log has no order"),
         (
             resume_on_hosts(DATASET, "train", hosts=2, to_hosts=1, consumed=2),
             "what is left is shared among other hosts, see Position.set_states",

@@ -105,10 +105,7 @@ def test_options_win_over_the_settings_of_the_project(
         (["--skip", "15"], "--skip 15: the order has 14 examples"),
         (["--take", "-2"], "--take"),
         (["--skip", "-1"], "--skip '-1': a whole number, at least 0, is needed"),
-        (
-            ["-f", "xml"],
-            "no format 'xml' here; choose from table, json, yaml, csv, svg, ids",
-        ),
+        (["-f", "xml"], "no format 'xml' here; choose from table, json, yaml, csv, svg, ids"),
         (["train+test", "-f", "npy"], "npy holds numbers, and train+test reads several splits"),
         (["--shuffle-files"], "another order in each run; give --shuffle-seed N"),
         (["--buffer", "9"], "--buffer-seed N"),

@@ -23,11 +23,7 @@ from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds.verifying.verify import verify, verify_plan
 from shardctl.verbs.resume.answer import resume
-from shardctl.verbs.verify.verify_files import (
-    FilesVerification,
-    exists,
-    verify_files,
-)
+from shardctl.verbs.verify.verify_files import FilesVerification, exists, verify_files
 from tests.cases import check_cases, counted, few_or_many
 from tests.record_files import header
 from tests.strategies import Recipe, recipes

@@ -8,14 +8,7 @@ from collections.abc import Iterator
 from shardctl.stages import stages as ast
 from shardctl.stages.part import Stage
 from shardctl.stages.text import text_of_part
-from shardctl.verbs.lint.context import (
-    LintContext,
-    StageAt,
-    of_type,
-    repeats,
-    reshuffles,
-    shuffles,
-)
+from shardctl.verbs.lint.context import LintContext, StageAt, of_type, repeats, reshuffles, shuffles
 from shardctl.verbs.lint.rule import Severity, Violation, rule
 
 
