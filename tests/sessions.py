@@ -119,9 +119,9 @@ _IN_QUOTES = re.compile(r"(?<=[]a-z], )|(?<= )(?=\| )")
 def wrapped(command: str) -> str:
     """Return a command in lines for which a page has room, broken before options and in quotes.
 
-    >>> print(wrapped("shardctl simulate -d imagenet2012 --stages 'cache | shuffle(1000, seed=7)'"))
-    shardctl simulate -d imagenet2012 \\
-        --stages 'cache | shuffle(1000, seed=7)'
+    >>> print(wrapped(f"shardctl simulate -d imagenet2012 -o {'long' * 7}.csv --stages 'cache | map'"))
+    shardctl simulate -d imagenet2012 -o longlonglonglonglonglonglong.csv \\
+        --stages 'cache | map'
     """
     if max(map(len, f"$ {command}".split("\n"))) <= MOST_COLUMNS:
         return command

@@ -189,8 +189,8 @@ def nearest(name: object, names: Iterable[str], limit: int = 3) -> list[str]:
     (['train'], [])
     >>> nearest("ImageNet2021", ["imagenet_a", "imagenet2012", "mnist"])
     ['imagenet2012', 'imagenet_a']
-    >>> nearest("--drop", ["--drop-remainder", "--help"]), nearest("--pass", ["--pass-index"])
-    (['--drop-remainder'], ['--pass-index'])
+    >>> nearest("--drop", ["--drop-remainder", "--help"]), nearest("--hosts", ["--host"])
+    (['--drop-remainder'], ['--host'])
     """
     import difflib  # 4 ms
 

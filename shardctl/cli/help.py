@@ -71,6 +71,8 @@ def help(
     subjects = guide_questions()
     pages = sorted({*COMMANDS, *subjects})
     if topic is not None and topic not in pages:
+        if topic.upper().startswith("SC") and topic[2:].isdigit():
+            raise UsageError(f"{topic} is a finding; shardctl lint {topic.upper()} explains it")
         raise UsageError(no_such("help page", topic, pages, "shardctl help lists them"))
     guide = read_guide(str(topic)) if topic in subjects else None
     command = topic if topic in COMMANDS else None

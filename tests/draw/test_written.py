@@ -40,6 +40,6 @@ def test_of_a_snapshot_it_is_said_what_compares_with_it() -> None:
     taken = snapshot(TOY, "train").snapshot
     assert list(snapshot_written(taken, "a b.yaml")) == [
         "wrote a b.yaml: the order of 11 examples of train",
-        "next: commit it; this command compares it with the current order:",
+        "next: commit it; this command compares it with the order of shardctl.yaml's settings:",
         "  shardctl diff 'a b.yaml'",
     ]

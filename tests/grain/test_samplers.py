@@ -67,7 +67,7 @@ def test_wrong_arguments_are_refused(room: Any, wrong: dict[str, Any], words: An
 def test_an_open_order_is_refused_and_a_surprising_one_warned_of(room: Any) -> None:
     with pytest.raises(UnpredictableOrderError):
         room.Sampler(DATA, "train", {"shuffle_files": True})
-    with pytest.warns(UserWarning, match="draws it from --global-seed") as caught:
+    with pytest.warns(UserWarning, match="missing seeds are drawn from --global-seed") as caught:
         room.Sampler(DATA, "train", {"buffer": 4, "global_seed": 3})
     assert caught[0].filename == __file__
     with warnings.catch_warnings():  # that tf.data cannot read array_record is no surprise
@@ -179,7 +179,7 @@ def test_it_is_a_sequence_of_metadata_that_ends() -> None:
         ({"workers": 10_001}, ("workers=10001", "10000")),
         ({"seed": -1}, ("seed=-1",)),
         ({"seed": 1 << 32}, ("seed=",)),
-        ({"workers": 3}, ("--workers 3", "the last 8 of 80", "shardctl.grain.data_loader")),
+        ({"workers": 3}, ("--workers 3", "no whole rounds of 3", "shardctl.grain.data_loader")),
     ],
 )
 def test_wrong_workers_and_seeds_are_refused(wrong: dict[str, Any], words: Any) -> None:

@@ -57,10 +57,14 @@ def test_that_of_the_spec_is_taken(folders: dict[str, Path], form: str, spec: st
 def test_others_are_refused(folders: dict[str, Path], tmp_path: Path) -> None:
     source, own = source_of(folders["array_record"], "train"), folders["tfrecord"]
     cases: list[tuple[Path, str, tuple[str, ...]]] = [
-        (own, "test", ("train", "lengths of the files")),  # of as many examples
-        (own, "more", ("lengths of the files",)),
+        (own, "test", ("train", "same number of shards")),  # of as many examples
+        (own, "more", ("same number of shards",)),
         (own, "train[:9]", ("12 records", "9 exam")),
-        (build_dataset(tmp_path / "a", "toy", {"train": [4, 4, 4]}), "train", ("as many shards",)),
+        (
+            build_dataset(tmp_path / "a", "toy", {"train": [4, 4, 4]}),
+            "train",
+            ("same number of shards",),
+        ),
         (build_dataset(tmp_path, "other", SPLITS), "train", ("toy:1.0.0", "other")),
         (build_dataset(tmp_path, "toy", SPLITS, version="2.0.0"), "train", ("1.0.0", "2.0.0")),
     ]

@@ -79,7 +79,7 @@ class TestNames:
             f"no dataset 'tog' in {home}/tensorflow_datasets or the built-in catalog; "
             "did you mean toy?"
         )
-        assert "did you mean mnist?" in refusal("minst", home=home)
+        assert "did you mean mnist" in refusal("minst", home=home)
 
     def test_an_unknown_version_says_which_there_are(self, home: Path) -> None:
         line = refusal("toy:2.*.*", home=home)

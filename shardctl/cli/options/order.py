@@ -220,9 +220,8 @@ def steps_of_epoch(
             raise UsageError("--epoch with --pass-index: without --epochs both say which; keep one")
         settings, within = replace(settings, pass_index=epoch), 0
         how += (
-            f". Epoch {epoch} is taken as iteration {epoch} of the dataset object (pass {epoch}), "
-            "of which the answer speaks as epoch 0. Where ds.repeat(N) makes the epochs, add "
-            "--epochs N"
+            f". Epoch {epoch} is --pass-index {epoch}, a new iteration of the dataset, which the "
+            "answer calls epoch 0. With ds.repeat(N), give --epochs N"
         )
     # Only the number of steps is needed, so example seeds will do.
     seeded, _ = with_stand_in_seeds(settings)

@@ -34,7 +34,7 @@ CONTENTS = {
     "digits": "another, of images like those of MNIST: 640 for training, 769 for a test",
     "damaged": "a copy of toy with a wrong byte in two of its files",
     "clicks, logs": "record files without metadata",
-    "mixture": "a shardctl.yaml that samples from toy and digits",
+    "mixture": "a shardctl.yaml that samples from two splits of digits",
     "shardctl.yaml": "names toy as the dataset of the commands in this folder",
     "train.py": "a tf.data pipeline over toy, for shardctl inspect",
     "*.yaml, *.py": "every other file that a guide shows",
@@ -45,13 +45,13 @@ _PROJECT = """\
 dataset: toy
 """
 _MIXTURE = """\
-# Examples of toy and digits, drawn three to one.
-dataset: ../toy
+# Examples of the two splits of digits, drawn three to one.
+dataset: ../digits
 stages:
 - sample_from_datasets:
     datasets:
     - train | shuffle(100, seed=1) | repeat
-    - read(train, data='../digits') | shuffle(200, seed=2) | repeat
+    - test | shuffle(200, seed=2) | repeat
     weights: [0.75, 0.25]
     seed: 42
 - take: 1000

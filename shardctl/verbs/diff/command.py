@@ -156,7 +156,9 @@ class Today:
                     snapshot=current.snapshot, label="the current order", live=current.live
                 ),
             ),
-            hints=self.hints(path, stated),
+            hints=replace(
+                self.hints(path, stated), all_of_file=set(resolved.sources.values()) <= {"fallback"}
+            ),
             warnings=current.warnings,
         )
 

@@ -201,16 +201,22 @@ class Hints:
     origins: where the current settings were set.
     update: the command that accepts the current order; None where nothing is to be accepted.
     each_other: two files were compared, and might have been meant to be checked each.
+    all_of_file: nothing here sets a setting, so that those of the file are all there are.
     """
 
     file: str | None = None
     origins: SettingOrigins = NOWHERE
     update: str | None = None
     each_other: bool = False
+    all_of_file: bool = False
 
 
 _NO_HINTS = Hints()
 _ACCEPT = "if this is meant, accept the current order"
+_ALL_OF_FILE = (
+    "note: every setting is that of the file, as neither shardctl.yaml nor an option sets one; "
+    "a change in a script is not seen"
+)
 _EACH_OTHER = "compared with each other; --each checks each against the current order"
 
 
@@ -221,6 +227,8 @@ def diff_table(diff: Diff, screen: Screen, *, hints: Hints = _NO_HINTS) -> Itera
     if hints.update and not diff.equal:
         yield "\n"
         yield from to_paste(_ACCEPT, hints.update, screen)
+    if hints.all_of_file:
+        yield paragraph(_ALL_OF_FILE, screen)
     if hints.each_other:
         yield paragraph(_EACH_OTHER, screen)
 

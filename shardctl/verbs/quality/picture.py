@@ -38,8 +38,8 @@ def order_picture(quality: Quality) -> Picture:
     is_finer = quality.verdict not in MIXED and heat.is_even
     return Picture(
         title="Which part of the dataset is read when",
-        caption="Left to right is the epoch, top to bottom the files in order; a good shuffle is "
-        "one even shade, no shuffle a diagonal line.",
+        caption="Left to right is the epoch, top to bottom the files in order. A cell with more "
+        "examples stands out more. A good shuffle is one even shade, no shuffle a diagonal line.",
         said="Every part of the epoch reads from the whole dataset."
         if heat.is_even
         else "Some parts of the epoch read more from some parts of the dataset than from others.",

@@ -30,6 +30,7 @@ from shardctl.saved.resume_plan import UNSEEDED_MODES, ResumePlan
 from shardctl.spec.subsplit import Resolved
 from shardctl.verbs.resume.answer import order_of_plan
 from shardctl.verbs.resume.proof import Proof
+from shardctl.verbs.resume.rest_of_epoch import within_a_batch
 from shardctl.verbs.resume.view import summary
 
 MAX_PLACES = 5000  # counts of hosts that are written as code
@@ -106,6 +107,9 @@ def _of_readers(plan: ResumePlan) -> Iterator[str]:
     settings, dataset = plan.settings, plan.given or plan.instructions.dataset
     spec = plan.spec if reads_spec(settings) else None
     order = plan_order(dataset, spec, settings).order
+    within = within_a_batch(order, plan.consumed, "shardctl.tfds")
+    if within:
+        raise UsageError(within[0])
     where = {"consumed": literal(plan.consumed)}
     if settings.pass_index:
         where["pass_index"] = literal(settings.pass_index)

@@ -66,7 +66,7 @@ class ResumeOptions:
     Options:
       --consumed N[,N..]: Examples yielded, from the start of the whole order; with --hosts one
         count for all or one a host.
-      --steps, --step S: The same in batches of --batch; a checkpoint's step.
+      --steps, --step S: Batches of --batch yielded; the next one is step S.
       --epoch E: The epoch, from 0, in which --step S counts; E whole epochs and S steps of epoch E
         are done.
       --seen FILE: A log of the tfds_ids seen, a line each, or gzip; - is stdin.

@@ -81,6 +81,9 @@ def plan_of(planned: PlannedOrder, settings: ReadSettings, **what: Any) -> Resum
     return ResumePlan(**{"mode": "exact", **of_order, **what})
 
 
+WHOLE_STEPS = "shardctl.tfds resumes at whole steps"
+
+
 def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, ...]:
     """Return what becomes of batches where a pipeline stopped within one, as warnings."""
     step, within = steps_before(order, consumed)
@@ -88,7 +91,7 @@ def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, .
         return ()
     whole = order.positions_in_step(step)
     follow = {
-        "shardctl.tfds": f"shardctl.tfds resumes at whole steps, {whole.start} or {whole.stop}",
+        "shardctl.tfds": f"{WHOLE_STEPS}; give --consumed {whole.start} or {whole.stop}",
         "loader": "the next batch holds the rest of it, and later batches do not change",
         "file_instructions": "later batches hold other examples than without the interruption",
     }

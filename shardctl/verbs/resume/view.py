@@ -16,6 +16,7 @@ from shardctl.saved.plan_file import instruction_rows, plan_document
 from shardctl.saved.resume_plan import ResumePlan, calls_chained
 from shardctl.saved.unseeded_buffer import UnseededBuffer
 from shardctl.verbs.resume.proof import BrokenPromise, Proof
+from shardctl.verbs.resume.rest_of_epoch import WHOLE_STEPS
 
 _ROWS = 20  # file instructions, hosts or broken promises shown on a terminal
 
@@ -199,6 +200,9 @@ def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
         runs = counted(plan.num_pending_instructions, "instruction")
         yield f"the first {runs} read the {_examples(len(plan.pending or ()))} of the buffer"
     if plan.continued_by == "shardctl.tfds":
+        if any(WHOLE_STEPS in warning for warning in plan.warnings):
+            yield f"no call of Python resumes here: {WHOLE_STEPS}"
+            return
         yield called
         call = f"shardctl.tfds.resume_like(ds, consumed={plan.consumed})"
         yield f"or, with the script's own dataset: {call}"

@@ -65,7 +65,7 @@ def strips_picture(strips: Strips, order: Order, paper: Paper) -> Picture:
     return Picture(
         title=_TITLE,
         caption=f"Positions {strips.start} to {last}, row by row: {means}",
-        said=f"From position {strips.start} to {last}, {counted(len(shards), 'shard')} are read.",
+        said=f"Positions {strips.start} to {last} come from {counted(len(shards), 'shard')}.",
         marks=tuple(lines),
     )
 

@@ -14,5 +14,5 @@ def snapshot_written(snapshot: Snapshot, path: str, dataset: Sequence[str] = ())
     `dataset` are the options without which its dataset is not found again.
     """
     yield f"wrote {path}: the order of {snapshot.num_examples:,} examples of {snapshot.spec}"
-    yield "next: commit it; this command compares it with the current order:"
+    yield "next: commit it; this command compares it with the order of shardctl.yaml's settings:"
     yield f"  {shell_line('shardctl', 'diff', path_word(path), *dataset)}"
