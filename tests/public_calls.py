@@ -106,6 +106,7 @@ compare_reports(a=w.pinned(), b=w.settings_file, dataset=w.dataset, spec="train"
 diff(expected=w.pinned(), actual=w.pinned(block=2), exact_limit=100)
 diff(expected=w.pinned(), dataset=w.dataset, spec="train", settings=ReadSettings(block=2))
 evaluate(**{**w.asked, "spec": "test"}, batch=2, hosts=3, devices=2, remainder="pad")
+evaluate(**{**w.asked, "spec": "test"}, batch_per_device=2)
 hosts(**w.asked, hosts=3)
 hosts(**w.asked, hosts=[2, 3])
 layout(dataset=w.dataset, splits=["test"])
@@ -158,6 +159,7 @@ tfds.resume_like(dataset=counting, steps=4)
 tfds.verify_dataset(dataset=lambda: w.builder.as_dataset(split="train"), pass_index=1,
     loop="python", take=6, watch=watch)
 tfds.dataset_of(builder=w.builder)
+tfds.evaluation(builder=w.builder, spec="train", batch_per_device=2)
 tfds.evaluation(builder=w.builder, spec="train", settings=ReadSettings(host_by="examples"), batch=2,
     hosts=3, host=1, devices=2, device_axis=True, padding="zeros", sample_weight=False,
     as_supervised=False, **TRANSFORMED)

@@ -119,8 +119,8 @@ _IN_QUOTES = re.compile(r"(?<=[]a-z], )|(?<= )(?=\| )")
 def wrapped(command: str) -> str:
     """Return a command in lines for which a page has room, broken before options and in quotes.
 
-    >>> print(wrapped(f"shardctl simulate -d imagenet2012 -o {'long' * 7}.csv --stages 'cache | map'"))
-    shardctl simulate -d imagenet2012 -o longlonglonglonglonglonglong.csv \\
+    >>> print(wrapped(f"shardctl simulate -d mnist -o {'long' * 8}.csv --stages 'cache | map'"))
+    shardctl simulate -d mnist -o longlonglonglonglonglonglonglong.csv \\
         --stages 'cache | map'
     """
     if max(map(len, f"$ {command}".split("\n"))) <= MOST_COLUMNS:

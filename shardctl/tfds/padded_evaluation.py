@@ -40,7 +40,8 @@ def evaluation(
     spec: str | None = None,
     settings: SettingsLike | None = None,
     *,
-    batch: int,
+    batch: int | None = None,
+    batch_per_device: int | None = None,
     hosts: int | None = None,
     host: int | HostLike | None = None,
     devices: int = 1,
@@ -63,7 +64,7 @@ def evaluation(
     Examples are read anew in each iteration; `.cache()` after it keeps what is small.
 
     An element is `(examples, mask)`. If an example is a tuple, the mask is appended to it: of
-    `(x, y)` it is `(x, y, mask)`. The mask is bool[batch * devices]. Padding repeats an example of
+    `(x, y)` it is `(x, y, mask)`. The mask is bool[batch]. Padding repeats an example of
     the dataset, so that it is finite where examples are: a NaN that zeros give (a mean over none)
     would get past a mask that it is multiplied by.
 
@@ -72,13 +73,14 @@ def evaluation(
         spec: what is evaluated on; None is `test`, `validation`, else `train`.
         settings, keywords: how hosts share the examples (`host_by`), and the order of the files;
             what shuffles, repeats or batches is refused.
-        batch: examples in the batch of one device, as in `shardctl eval`.
+        batch: the batch size of this host, which its devices share, as in `shardctl eval`.
+        batch_per_device: the batch size of a device, in place of `batch`.
         hosts, host: which host of how many this is: `host=2, hosts=8`, or `host="2/8"`. Without
             host JAX is asked, if it runs as several processes, and tf.distribute; if neither
             knows, there is one host.
-        devices: how many this host has; its batch is as many times `batch`.
-        device_axis: whether batches are (devices, batch, ..), as `jax.pmap` takes them, in place of
-            (devices * batch, ..).
+        devices: how many this host has; they share its batch.
+        device_axis: whether batches are (devices, batch_per_device, ..), as `jax.pmap` takes them,
+            in place of (batch, ..).
         padding: "repeat", or "zeros", for which no host opens a file of another.
         sample_weight: whether elements are `(x, y, sample_weight)` for Keras, of examples `(x, y)`
             or `(x, y, weight)`; `shardctl help keras-evaluation` says which metrics heed it.
@@ -113,7 +115,14 @@ def evaluation(
     reading = own_host(hosts, host, settings.host)
     settings = replace(settings, host=reading)
     plan = evaluate(
-        dataset, spec, settings, batch=batch, hosts=reading.count, devices=devices, remainder="pad"
+        dataset,
+        spec,
+        settings,
+        batch=batch,
+        batch_per_device=batch_per_device,
+        hosts=reading.count,
+        devices=devices,
+        remainder="pad",
     )
     refuse_open_splits(plan.resolved)
     for warning in format_warnings(dataset, plan.resolved.ranges):

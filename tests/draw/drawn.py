@@ -137,7 +137,7 @@ def evaluations(draw: st.DrawFn) -> Evaluation:
             dataset(*lengths, name="test"),
             None,
             ReadSettings(host_by=draw(st.sampled_from(["even", "files", "examples"]))),
-            batch=draw(st.sampled_from([1, 2, 7, 64, 4096])),
+            batch_per_device=draw(st.sampled_from([1, 2, 7, 64, 4096])),
             devices=draw(st.sampled_from([1, 8])),
             hosts=draw(st.integers(1, 40) | st.sampled_from([1000, 100_000])),
             remainder=draw(st.sampled_from(["ragged", "drop", "pad"])),

@@ -105,7 +105,7 @@ def laid_out(*found: Split) -> object:
 
 def evaluated(*lengths: int, **options: Any) -> Evaluation:
     """Return the evaluation on Flax's page that hangs, or a variant of it."""
-    more = {"batch": 64, "hosts": 8, "devices": 8, **options}
+    more = {"batch_per_device": 64, "hosts": 8, "devices": 8, **options}
     return evaluate(dataset(*(lengths or (4097,)), name="test"), **more)
 
 
@@ -142,15 +142,26 @@ ANSWERS: dict[str, dict[str, Callable[[], object]]] = {
         "ends": lambda: evaluated(hosts=3),
         "padded": lambda: evaluated(remainder="pad"),
         "dropped": lambda: evaluated(remainder="drop"),
-        "folded": lambda: evaluated(1_000_001, batch=1, hosts=2, devices=1),
-        "uneven files": lambda: evaluated(400, 300, batch=1, hosts=2, devices=1, **BY_FILES),
-        "few of many": lambda: evaluated(1_001, batch=1, hosts=10_000, devices=1),
-        "groups": lambda: evaluated(*range(1, 31), batch=4, hosts=30, devices=1, **BY_FILES),
-        "scattered": lambda: evaluated(5, 9, 5, batch=10, hosts=3, devices=1, **BY_FILES),
-        "idle": lambda: evaluated(4, 0, batch=2, hosts=2, devices=1, remainder="pad", **BY_FILES),
-        "nothing": lambda: evaluated(0, batch=8, hosts=4),
+        "folded": lambda: evaluated(1_000_001, batch_per_device=1, hosts=2, devices=1),
+        "uneven files": lambda: evaluated(
+            400, 300, batch_per_device=1, hosts=2, devices=1, **BY_FILES
+        ),
+        "few of many": lambda: evaluated(1_001, batch_per_device=1, hosts=10_000, devices=1),
+        "groups": lambda: evaluated(
+            *range(1, 31), batch_per_device=4, hosts=30, devices=1, **BY_FILES
+        ),
+        "scattered": lambda: evaluated(
+            5, 9, 5, batch_per_device=10, hosts=3, devices=1, **BY_FILES
+        ),
+        "idle": lambda: evaluated(
+            4, 0, batch_per_device=2, hosts=2, devices=1, remainder="pad", **BY_FILES
+        ),
+        "nothing": lambda: evaluated(0, batch_per_device=8, hosts=4),
         "little room": lambda: evaluated(
-            *(*range(1, 12), 100_000, 1_000_000, 1_000_001), batch=1, hosts=50, **BY_FILES
+            *(*range(1, 12), 100_000, 1_000_000, 1_000_001),
+            batch_per_device=1,
+            hosts=50,
+            **BY_FILES,
         ),
     },
     "simulate": {

@@ -206,6 +206,7 @@ def evaluate(
     settings: SettingsLike | None = None,
     *,
     batch: int | None = None,
+    batch_per_device: int | None = None,
     hosts: int = 1,
     devices: int = 1,
     remainder: Remainder = "ragged",
@@ -219,7 +220,8 @@ def evaluate(
         settings, keywords: of these `host_by` and the file order matter, and not the batch; of
             epochs one is counted. Stages count as they are, and another loader forms its own
             batches.
-        batch: examples in the batch of one device; None where stages form those of a host.
+        batch: the batch size of a host, which its devices share; None where stages form batches.
+        batch_per_device: the batch size of a device, in place of `batch`.
         hosts: how many hosts share the examples.
         devices: how many each host has.
         remainder: what is done with examples that fill no batch: "ragged", "drop" or "pad".
@@ -242,10 +244,12 @@ def evaluate(
         ("hosts", hosts, MAX_NUM_HOSTS),
         ("devices", devices, MAX_NUM_HOSTS),
         ("batch", batch, _MAX_BATCH),
+        ("batch_per_device", batch_per_device, _MAX_BATCH),
     ):
         if number is not None and not 1 <= number <= most:
             given = option(name, number, given=True)
             raise refused("{}: a number from 1 to {} is needed", given, most)
+    batch_per_device = size_per_device(batch, batch_per_device, devices)
     dataset, settings = as_dataset(dataset), as_settings(settings)
     if settings.is_endless:
         raise refused("{} has no end, so the evaluation never ends; leave it out", ENDLESS)
@@ -256,7 +260,7 @@ def evaluate(
     named = all(read.spec or read.data for read in readers_of(stages_of(settings)))
     spec = _default(dataset) if spec is None and not named else spec
     sharing = sharing_of(dataset, spec, settings)
-    batch = _device_batch(sharing, batch, devices)
+    batch = _device_batch(sharing, batch_per_device, devices)
     host_batch = batch * devices
     # The stages drop partial batches by themselves.
     if remainder == "ragged" and sharing.drops:
@@ -295,6 +299,21 @@ def evaluate(
         ),
         refusal=refusal,
     )
+
+
+def size_per_device(batch: int | None, batch_per_device: int | None, devices: int) -> int | None:
+    """Return the batch size of a device, of which one of the two sizes is given, or none."""
+    if batch is None:
+        return batch_per_device
+    if batch_per_device is not None:
+        raise refused("{batch} and {batch_per_device} are two sizes of one batch; give one")
+    if batch % devices:
+        raise refused(
+            "{batch=} is not shared evenly by {devices=}; give {batch_per_device} instead",
+            batch=batch,
+            devices=devices,
+        )
+    return batch // devices
 
 
 def _device_batch(sharing: Sharing, batch: int | None, devices: int) -> int:

@@ -81,15 +81,6 @@ def eval(
     if batch is None and batch_per_device is None and "stages" not in given:
         refuse_no_spec(spec, source)
         raise UsageError("how large is a batch? give --batch N of a host, or --batch-per-device N")
-    if batch is not None and batch_per_device is not None:
-        raise UsageError("--batch and --batch-per-device are two sizes of one batch; give one")
-    if batch is not None and batch % devices and "stages" not in given:
-        raise UsageError(
-            f"--batch {batch} is not shared evenly by --devices {devices}; give --batch-per-device "
-            "B instead"
-        )
-    if batch is not None:
-        batch_per_device = max(batch // devices, 1)
     if drop_remainder and pad:
         raise UsageError("--drop-remainder and --pad treat the last batch in two ways; choose one")
     remainder: Remainder = "drop" if drop_remainder else "pad" if pad else "ragged"
@@ -98,7 +89,8 @@ def eval(
     evaluation = evaluate(
         chosen_dataset(source, project, settings=settings),
         spec,
-        batch=batch_per_device,
+        batch=batch,
+        batch_per_device=batch_per_device,
         hosts=num_hosts or 1,
         devices=devices,
         remainder=remainder,

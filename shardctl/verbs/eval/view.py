@@ -204,8 +204,8 @@ def call_of(evaluation: Evaluation) -> str:
     >>> from shardctl.dataset.dataset import Dataset, Split
     >>> from shardctl.verbs.eval.answer import evaluate
     >>> odd = Dataset(name="d", splits=(Split(name="test", shard_lengths=(4097,)),))
-    >>> print(call_of(evaluate(odd, batch=64, devices=8, hosts=8)))
-    shardctl.tfds.evaluation(builder, 'test', batch=64, devices=8, hosts=8, host=I)
+    >>> print(call_of(evaluate(odd, batch=512, devices=8, hosts=8)))
+    shardctl.tfds.evaluation(builder, 'test', batch=512, devices=8, hosts=8, host=I)
     """
     settings, default = evaluation.settings, ReadSettings()
     given = {
@@ -214,7 +214,7 @@ def call_of(evaluation: Evaluation) -> str:
         if getattr(settings, name) != getattr(default, name)
     }
     arguments = ["builder", repr(evaluation.spec), *([repr(given)] if given else [])]
-    arguments.append(f"batch={evaluation.device_batch}")
+    arguments.append(f"batch={evaluation.host_batch}")
     if evaluation.num_devices > 1:
         arguments.append(f"devices={evaluation.num_devices}")
     if evaluation.num_hosts > 1:

@@ -222,7 +222,7 @@ def advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
             f"multiple of {num_hosts:,}"
         )
     else:
-        yield f"{count:,} files are shared evenly: {count // num_hosts:,} a host"
+        yield f"{count:,} files: {counted(count // num_hosts, 'whole file')} a host"
     if best is not None:
         yield from _hang(best, f"{best.name}: ")
     if settings.shuffles_files and settings.shuffle_seed is None:

@@ -15,7 +15,9 @@ from shardctl.order.shard_map import Bucket, buckets
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan, spread
 from shardctl.verbs.hosts.sharing import Strategy
 
-_CAPTION = "The host with the longest bar takes longest, and the others wait for it."
+_CAPTION = (
+    "A bar is the number of examples of a host; in a collective the others wait for the longest."
+)
 
 
 def hosts_pictures(plan: HostsPlan, paper: Paper) -> tuple[Picture, ...]:

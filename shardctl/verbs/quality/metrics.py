@@ -436,6 +436,9 @@ class Score:
     def __float__(self) -> float:
         return self.value
 
+    def __format__(self, form: str) -> str:
+        return format(self.value, form)
+
 
 def score_of(metrics: Sequence[Metric]) -> Score:
     """Return the score that metrics make.

@@ -253,7 +253,7 @@ def _evaluation(question: ReportQuestion, order: Order | None) -> Evaluation:
         question.dataset,
         spec,
         own,
-        batch=question.device_batch(order),
+        batch_per_device=question.device_batch(order),
         remainder="drop" if question.settings.drop_remainder else "ragged",
         hosts=question.num_hosts,
         devices=question.num_devices,

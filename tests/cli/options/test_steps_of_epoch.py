@@ -48,7 +48,7 @@ def test_without_epochs_each_iteration_is_one(loop: str, shardctl: Shardctl) -> 
     same, _ = asked(shardctl, f"locate --step 2 --pass-index 2 {how}")
     assert found == same
     assert len(found["matches"]) == 2
-    assert "Epoch 2 is taken as iteration 2 of the dataset object" in said
+    assert "Epoch 2 is --pass-index 2, a new iteration of the dataset" in said
     plan, _ = asked(shardctl, f"resume --epoch 2 --step 1 {how}")
     assert (plan["pipeline"]["pass"], plan["consumed"]) == (2, 5)
 

@@ -49,7 +49,7 @@ def evaluated(draw: st.DrawFn, num_hosts: Sequence[int]) -> tuple[Case, int, dic
     spec = "train+test" if spec == "all" and toy == "several" else spec
     how = {
         "devices": draw(st.integers(1, 3)),
-        "batch": draw(st.integers(1, 9)),
+        "batch_per_device": draw(st.integers(1, 9)),
         "padding": draw(st.sampled_from(["repeat", "zeros"])),
         "device_axis": draw(st.booleans()),
     }
@@ -67,7 +67,7 @@ def checker(toys: Toys) -> Callable[[tuple[Case, int, dict[str, Any]]], None]:
         if whole is None:
             return
         everything = elements(read_by_tfds(toy, case, settings, whole.epoch_size), bytes.decode)
-        host_batch = how["devices"] * how["batch"]
+        host_batch = how["devices"] * how["batch_per_device"]
         by_host, num_steps = [], set()
         for index in range(num_hosts):
             host = Host(index=index, count=num_hosts)
@@ -83,7 +83,9 @@ def checker(toys: Toys) -> Callable[[tuple[Case, int, dict[str, Any]]], None]:
             batches = list(dataset.as_numpy_iterator())
             assert len(dataset) == len(batches)
             num_steps.add(len(batches))
-            shape = (how["devices"], how["batch"]) if how["device_axis"] else (host_batch,)
+            shape = (
+                (how["devices"], how["batch_per_device"]) if how["device_axis"] else (host_batch,)
+            )
             assert all(part.shape == shape for batch in batches for part in batch)
             lines, mask = (
                 np.concatenate([np.ravel(batch[part]) for batch in batches] or [np.array([])])
@@ -112,7 +114,7 @@ def checker(toys: Toys) -> Callable[[tuple[Case, int, dict[str, Any]]], None]:
             toy.dataset,
             case.spec,
             settings,
-            batch=how["batch"],
+            batch_per_device=how["batch_per_device"],
             hosts=num_hosts,
             devices=how["devices"],
             remainder="pad",
@@ -209,7 +211,7 @@ def ids_and_steps(folder: Path, spec: str = "test", **arguments: Any) -> tuple[l
     import tensorflow_datasets as tfds
 
     builder = tfds.builder_from_directory(folder)
-    batches = shardctl.tfds.evaluation(builder, spec, **{"batch": 2, **arguments})
+    batches = shardctl.tfds.evaluation(builder, spec, **{"batch_per_device": 2, **arguments})
     elements = list(batches.as_numpy_iterator())
     return [int(i) for example, mask in elements for i in example["id"][mask]], len(elements)
 

@@ -74,7 +74,7 @@ def results_of(ran: Ran) -> list[str]:
 
 
 def planned(dataset: Path, split: str, *, hosts: int, devices: int) -> shardctl.Evaluation:
-    return shardctl.evaluate(dataset, split, batch=BATCH, hosts=hosts, devices=devices)
+    return shardctl.evaluate(dataset, split, batch_per_device=BATCH, hosts=hosts, devices=devices)
 
 
 def steps_of(ran: Ran, split: str) -> int:

@@ -56,7 +56,7 @@ def fixed(one: Any) -> Any:
 
 
 def batches(builder: Any, transform: Callable[[Any], Any] | None, **arguments: Any) -> list[Any]:
-    arguments = {"batch": 2, **arguments}
+    arguments = {"batch_per_device": 2, **arguments}
     made = shardctl.tfds.evaluation(builder, "test", transform=transform, **arguments)
     return list(made.as_numpy_iterator())
 
@@ -64,7 +64,12 @@ def batches(builder: Any, transform: Callable[[Any], Any] | None, **arguments: A
 def test_every_type_of_component_comes_through(builder: Any) -> None:
     for padding, devices in (("zeros", 1), ("repeat", 2)):
         found = batches(
-            builder, fixed, batch=4 // devices, devices=devices, padding=padding, add_tfds_id=True
+            builder,
+            fixed,
+            batch_per_device=4 // devices,
+            devices=devices,
+            padding=padding,
+            add_tfds_id=True,
         )
         assert [mask.tolist() for _, mask in found] == [[True] * 4, [True, True, True, False]]
         assert {mask.dtype for _, mask in found} == {np.dtype(bool)}
@@ -94,7 +99,7 @@ def test_the_mask_stands_behind_a_tuple_and_beside_all_else(builder: Any, tf: An
     ]
 
     def made(transform: Callable[[Any], Any]) -> Any:
-        return shardctl.tfds.evaluation(builder, "test", batch=2, transform=transform)
+        return shardctl.tfds.evaluation(builder, "test", batch_per_device=2, transform=transform)
 
     # tf.distribute does not share a part again.
     policy = made(fixed).options().experimental_distribute.auto_shard_policy

@@ -50,7 +50,7 @@ class EvalCase:
         settings = ReadSettings(host_by=values["host_by"])
         return evaluate(
             toy(*self.lengths),
-            batch=values["batch"],
+            batch_per_device=values["batch"],
             hosts=values["num_hosts"],
             devices=values["num_devices"],
             remainder=values["remainder"],
@@ -119,17 +119,19 @@ def test_figures_are_those_of_the_page() -> None:
     assert (alone.spec, alone.num_batches.tolist()) == ("test", [19 + 1])
     assert alone.remainders.tolist() == [272]
     assert [alone.distinct_shapes(way) for way in REMAINDERS] == [2, 1, 1]
-    of_eight = evaluate(MNIST, batch=512, devices=8)  # 2 batches of 8 x 512 and 1,808 more
+    of_eight = evaluate(
+        MNIST, batch_per_device=512, devices=8
+    )  # 2 batches of 8 x 512 and 1,808 more
     assert (of_eight.dropped_by_device_batch, of_eight.dropped_by_host_batch) == (272, 1808)
     six = evaluate(MNIST, batch=512, hosts=6)
     assert Counter(six.num_examples.tolist()) == {1667: 4, 1666: 2}
     assert (six.hang("ragged"), six.differing_step) == (None, 3)  # 3 batches and 131, or 130
-    odd = evaluate(toy(4097), batch=64, devices=8, hosts=8)
+    odd = evaluate(toy(4097), batch_per_device=64, devices=8, hosts=8)
     assert odd.num_batches.tolist() == [2, *[1] * 7]
     assert odd.hang("ragged") == Hang(step=1, waiting=1, first_waiting=0, finished=7)
     assert (odd.padding.tolist(), odd.padding_batches.tolist()) == ([511, *[0] * 7], [0, *[1] * 7])
     assert odd.hang("pad") is None
-    wide = evaluate(toy(4097), batch=128, devices=8, hosts=8)
+    wide = evaluate(toy(4097), batch_per_device=128, devices=8, hosts=8)
     assert (wide.host_batch, wide.num_batches.tolist()) == (1024, [1] * 8)
     assert list(problems(wide)) == []
 
@@ -197,7 +199,7 @@ def test_the_split_that_is_evaluated_by_default(names: tuple[str, ...], expected
 @pytest.mark.parametrize(
     ("batch", "num_hosts", "num_devices", "option"),
     [
-        (0, 1, 1, "--batch '0'"),
+        (0, 1, 1, "--batch-per-device '0'"),
         (1, 0, 1, "--hosts '0'"),
         (1, 1, -1, "--devices '-1'"),
         (2**31, 1, 1, "a number from 1 to 2147483647 is needed"),
@@ -207,7 +209,7 @@ def test_numbers_out_of_range_are_refused(
     batch: int, num_hosts: int, num_devices: int, option: str
 ) -> None:
     with pytest.raises(UsageError, match=option):
-        evaluate(toy(4), batch=batch, hosts=num_hosts, devices=num_devices)
+        evaluate(toy(4), batch_per_device=batch, hosts=num_hosts, devices=num_devices)
 
 
 def test_stages_epochs_and_endless_files_of_training_are_left_out() -> None:
@@ -276,6 +278,6 @@ def test_cures_are_the_nearest_that_hosts_in_lockstep_survive() -> None:
     ],
 )
 def test_cures_of_4097_examples(remainder: Remainder, expected: list[tuple[str, int, int]]) -> None:
-    evaluation = evaluate(toy(4097), batch=64, devices=8, hosts=8, remainder=remainder)
+    evaluation = evaluate(toy(4097), batch_per_device=64, devices=8, hosts=8, remainder=remainder)
     found = [(c.change, c.value, c.num_steps) for c in cures(evaluation)]
     assert found == expected

@@ -36,7 +36,13 @@ def test_the_figures_are_those_of_the_orders(
 ) -> None:
     monkeypatch.setattr(sharing, "CHUNK_SIZE", 3)  # so that a batch of 4 is in several pieces
     found = evaluate(
-        TOY, "test", {"loader": loader, **more}, batch=2, hosts=hosts, devices=2, remainder="drop"
+        TOY,
+        "test",
+        {"loader": loader, **more},
+        batch_per_device=2,
+        hosts=hosts,
+        devices=2,
+        remainder="drop",
     )
     ragged = orders(loader, hosts, 4, drop=False, more=more)
     dropped = orders(loader, hosts, 4, drop=True, more=more)

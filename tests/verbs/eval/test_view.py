@@ -18,26 +18,26 @@ GOLDEN = Path(__file__).parent / "golden"
 FILES: dict[str, Any] = {"settings": {"host_by": "files"}}
 # The evaluation on Flax's page that hangs, of 4,097 examples, and variants of it, among others.
 CASES: dict[str, tuple[tuple[int, ...], dict[str, Any], Screen]] = {
-    "hangs": ((4097,), {"batch": 64, "hosts": 8, "devices": 8}, Screen(color=True)),
+    "hangs": ((4097,), {"batch_per_device": 64, "hosts": 8, "devices": 8}, Screen(color=True)),
     "dropped": (
         (4097,),
-        {"batch": 64, "hosts": 8, "devices": 8, "remainder": "drop"},
+        {"batch_per_device": 64, "hosts": 8, "devices": 8, "remainder": "drop"},
         Screen(width=80),
     ),
     "padded": (
         (4097,),
-        {"batch": 64, "hosts": 8, "devices": 8, "remainder": "pad"},
+        {"batch_per_device": 64, "hosts": 8, "devices": 8, "remainder": "pad"},
         Screen(width=60),
     ),
-    "three-sizes": ((4097,), {"batch": 128, "hosts": 3}, Screen(width=80)),
-    "six-hosts": ((10_000,), {"batch": 512, "hosts": 6}, Screen(width=80)),
-    "some-wait": ((6,), {"batch": 1, "hosts": 4}, Screen(width=80)),
-    "sound": ((64,), {"batch": 4, "devices": 2, "hosts": 2}, Screen(color=True)),
-    "one-lost": ((7,), {"batch": 2, "hosts": 2, "remainder": "drop"}, Screen(width=40)),
-    "nothing": ((0,), {"batch": 2, "hosts": 2}, Screen(width=80)),
-    "many": ((4097,), {"batch": 64, "hosts": 500}, Screen(width=80, abridged=True)),
-    "too-few-files": ((3,), {"batch": 1, "hosts": 4, **FILES}, Screen(width=80)),
-    "narrow": ((100_001,), {"batch": 8, "hosts": 4}, Screen(width=30)),
+    "three-sizes": ((4097,), {"batch_per_device": 128, "hosts": 3}, Screen(width=80)),
+    "six-hosts": ((10_000,), {"batch_per_device": 512, "hosts": 6}, Screen(width=80)),
+    "some-wait": ((6,), {"batch_per_device": 1, "hosts": 4}, Screen(width=80)),
+    "sound": ((64,), {"batch_per_device": 4, "devices": 2, "hosts": 2}, Screen(color=True)),
+    "one-lost": ((7,), {"batch_per_device": 2, "hosts": 2, "remainder": "drop"}, Screen(width=40)),
+    "nothing": ((0,), {"batch_per_device": 2, "hosts": 2}, Screen(width=80)),
+    "many": ((4097,), {"batch_per_device": 64, "hosts": 500}, Screen(width=80, abridged=True)),
+    "too-few-files": ((3,), {"batch_per_device": 1, "hosts": 4, **FILES}, Screen(width=80)),
+    "narrow": ((100_001,), {"batch_per_device": 8, "hosts": 4}, Screen(width=30)),
 }
 
 
@@ -81,35 +81,39 @@ def test_an_evaluation_is_equal_to_one_of_the_same_figures() -> None:
     [
         (
             (10_000,),
-            {"batch": 512, "hosts": 6},
+            {"batch_per_device": 512, "hosts": 6},
             "at step 3 hosts have batches of different sizes and run different XLA programs; --pad "
             "gives all the same",
         ),
         # 5 and 4 examples: 3 and 2 steps of two, 12 places when both make 3; 5, 4 and 4: 18.
         (
             (9,),
-            {"batch": 2, "hosts": 2},
+            {"batch_per_device": 2, "hosts": 2},
             "cure: --pad with 1 batch of padding alone (3 steps a host)",
         ),
         (
             (13,),
-            {"batch": 2, "hosts": 3},
+            {"batch_per_device": 2, "hosts": 3},
             "cure: --pad with 2 batches of padding alone (3 steps a host)",
         ),
         (
             (13,),
-            {"batch": 4, "devices": 2},
+            {"batch_per_device": 4, "devices": 2},
             "a last batch of 5 cannot be shared evenly by 2 devices",
         ),
         # Hosts of whole files have 8 + 7 and 8 + 5; the smallest is named.
         (
             (15, 13),
-            {"batch": 4, "devices": 2, "hosts": 2, **FILES},
+            {"batch_per_device": 4, "devices": 2, "hosts": 2, **FILES},
             "a last batch of 5 cannot be shared evenly by 2 devices",
         ),
         (
             (4097,),
-            {"batch": 64, "hosts": 2, "settings": {"host_by": "examples", "reverse": True}},
+            {
+                "batch_per_device": 64,
+                "hosts": 2,
+                "settings": {"host_by": "examples", "reverse": True},
+            },
             "shardctl.tfds.evaluation(builder, 'test', {'host_by': 'examples', 'reverse': True}, "
             "batch=64, hosts=2, host=I) makes the padded batches and their masks",
         ),

@@ -199,8 +199,8 @@ def test_check_finds_idle_hosts_unequal_batches_and_amplification() -> None:
     [
         ((10,), 1, {}, []),
         ((), 4, {}, []),
-        ((10, 10), 2, {}, ["2 files are shared evenly: 1 a host"]),
-        ((1,) * 2004, 2, {}, ["2,004 files are shared evenly: 1,002 a host"]),
+        ((10, 10), 2, {}, ["2 files: 1 whole file a host"]),
+        ((1,) * 2004, 2, {}, ["2,004 files: 1,002 whole files a host"]),
         ((10,), 4, {}, ["1 file cannot be shared evenly by 4 hosts; use a multiple of 4"]),
         ((1,) * 7, 3, {}, ["7 files cannot be shared evenly by 3 hosts"]),
         (
@@ -208,7 +208,7 @@ def test_check_finds_idle_hosts_unequal_batches_and_amplification() -> None:
             2,
             {"batch": 512},
             [
-                "2 files are shared evenly",
+                "2 files: 1 whole file a host",
                 "even: hosts make 1 to 2 batches, so a collective hangs at step 1; "
                 "take(1) gives every host 1",
             ],

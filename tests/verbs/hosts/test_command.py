@@ -109,7 +109,7 @@ def test_a_pipe_gets_bars_where_they_are_asked_for(shardctl: Shardctl) -> None:
 def test_a_terminal_gets_bars_that_fit(columns: int, counts: str) -> None:
     words = ("hosts", "--hosts", counts, "--batch", "256", "-d", "imagenet2012")
     shown, _ = run_on_a_terminal(*words, columns=columns)
-    table, to_see, picture = shown.partition("The host with the longest ")
+    table, to_see, picture = shown.partition("A bar is the number ")
     assert to_see
     assert "█" in picture
     plain = re.sub(r"\x1b\[[\d;]*m", "", picture)

@@ -197,7 +197,7 @@ def test_what_cannot_be_counted_of_an_evaluation_is_refused(
 ) -> None:
     spec = None if "train" in stages else "train"
     with pytest.raises((UsageError, UnpredictableOrderError), match=why):
-        shardctl.evaluate(TOY, spec, {"stages": stages}, batch=batch, devices=devices)
+        shardctl.evaluate(TOY, spec, {"stages": stages}, batch_per_device=batch, devices=devices)
 
 
 def test_counts_do_not_wait_for_seeds_that_move_examples_alone() -> None:

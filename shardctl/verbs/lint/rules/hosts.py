@@ -27,8 +27,7 @@ def few_shards(context: LintContext) -> Iterator[Violation]:
             why = f"TFDS refuses to split {files} among {num_hosts:,} hosts"
             fix = f"--host-by even, or {num_hosts:,} shards or a multiple of that"
             names = ("host_by", "hosts", "host")
-            change = {"host_by": None}  # even, the default; more shards are no setting
-            yield Violation(why, fix, read, settings=names, severity="error", change=change)
+            yield Violation(why, fix, read, settings=names, severity="error")
         elif read.num_files < num_hosts:
             times = context.shares(read).read_amplification or 1
             why = f"{num_hosts:,} hosts share {files} and read the data {times:,.1f} times in all"
