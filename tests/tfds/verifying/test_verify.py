@@ -183,7 +183,7 @@ def test_what_is_not_installed_is_named(
     hidden: Any = None
     for name in [name for name in sys.modules if name.split(".")[0] == module]:
         monkeypatch.setitem(sys.modules, name, hidden)
-    with pytest.raises(MissingDependencyError, match=r"; install it with: .* -m pip install "):
+    with pytest.raises(MissingDependencyError, match=r"; install it with: .*pip install "):
         verify(toys["plain"].dataset, "train")
     if module == "tensorflow_datasets":  # index ranges do without
         layout = Dataset(name="d", splits=(Split(name="train", shard_lengths=(3, 4)),))
