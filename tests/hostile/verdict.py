@@ -124,7 +124,7 @@ def _of_format(form: str, data: bytes) -> Iterator[str]:
 def _of_files(outcome: Outcome) -> Iterator[str]:
     named = output_of(outcome.arguments)
     if "init" in outcome.arguments[:1] and outcome.exit_code == 0:
-        named = {*named, "shardctl.yaml"}
+        named = {*named, "shardctl.yaml", "shardctl.schema.json"}
     stray = sorted(outcome.new_files - named)
     if stray:
         yield f"left {stray[0]!r} behind"
