@@ -299,7 +299,7 @@ def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
     >>> from shardctl.verbs.eval.answer import evaluate
     >>> odd = Dataset(name="d", splits=(Split(name="test", shard_lengths=(4097,)),))
     >>> [(cure.change, cure.value, cure.num_steps)
-    ...  for cure in cures(evaluate(odd, batch=64, devices=8, hosts=8))]
+    ...  for cure in cures(evaluate(odd, batch=512, devices=8, hosts=8))]
     [('batch', 65, 1), ('padding', 7, 2)]
     """
     if evaluation.hang(evaluation.remainder) is None and not evaluation.num_lost:

@@ -48,5 +48,5 @@ def plan(
     )
     warn(plans.warnings)
     if (seconds := len(plans.plans) // 5_000) > 2:  # plans of hosts, made one by one
-        say(f"{len(plans.plans):,} plans take about {seconds} s; --host I/{hosts} makes one")
+        say(f"note: {len(plans.plans):,} plans take about {seconds} s; --host I/{hosts} makes one")
     FORMATS.write(out, plans, every_row=every_row)

@@ -44,7 +44,7 @@ def test_index_and_verify_say_the_same_with_beam(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("index --runner beam -- --direct_num_workers=2", "no PATH"),
+        ("index --runner beam -- --direct_num_workers=2", "needs PATH"),
         ("index . --runner beam -- --no_such", "knows no option '--no_such'"),  # Beam reads them
     ],
 )

@@ -233,9 +233,9 @@ def test_its_plan_is_read_epoch_by_epoch(tfds: Any, builder: Any) -> None:
         shardctl.tfds.read_config(plan)
     with pytest.raises(UsageError, match="a plan file does not hold"):
         "".join(plan_json(plan))
-    with pytest.raises(UsageError, match="shared anew, and no proof of it"):
+    with pytest.raises(UsageError, match="shared again, and cannot be proven alone"):
         prove(place._dataset, plan)
-    with pytest.raises(UsageError, match="shared anew, and no proof of it"):
+    with pytest.raises(UsageError, match="shared again, and cannot be proven alone"):
         shardctl.tfds.verify_plan(place._dataset, plan)
 
 

@@ -212,6 +212,9 @@ def test_whatever_a_plan_says_is_looked_at_without_its_log(name: str) -> None:
             broken = looked_at(TOY, applied(changed, TOY))[0]
         except ShardctlError:
             continue
+        # Both modes list the same instructions; in exact order 0.2.0 had no call of a shuffle.
+        if path == ".mode" or (path == ".after_read" and plan.mode == "exact-order"):
+            continue
         # A risk for which as many buffers are read again makes the same plan.
         if not broken and not (path == ".unseeded.risk" and is_of_another_pipeline(changed)):
             silent.append(path)
