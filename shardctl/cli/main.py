@@ -71,6 +71,9 @@ def _interrupted(*, ends: bool) -> int:
     """
     if ends and "tensorflow" in sys.modules:
         os._exit(130)
+    # CPython notes an interrupt in code that is compiled from text, as in `namedtuple`, as one that
+    # nothing caught, and `python -m` then ends with the signal: running other text clears the note.
+    eval("0")  # noqa: S307  # a text of our own
     return 130
 
 

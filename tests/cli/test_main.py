@@ -238,6 +238,11 @@ atexit.register(print, "taken apart")
 def run(arguments):
     raise KeyboardInterrupt
 """
+_IN_CODE_FROM_TEXT = """
+from shardctl.cli import main as cli
+def run(arguments):
+    exec("raise KeyboardInterrupt")
+"""
 _TWICE = """
 import signal
 from shardctl.cli import main as cli
@@ -254,13 +259,15 @@ def run(arguments):
     ("program", "code", "out"),
     [
         pytest.param(_TENSORFLOW_LOADED, 130, b"", id="not taken apart"),
+        pytest.param(_IN_CODE_FROM_TEXT, 130, b"", id="in code from text"),
         pytest.param(_TWICE, -signal.SIGINT, b"", id="the second ends it at once"),
     ],
 )
-def test_an_interrupt_in_any_state(program: str, code: int, out: bytes) -> None:
+def test_an_interrupt_in_any_state(program: str, code: int, out: bytes, tmp_path: Path) -> None:
+    (tmp_path / "run_it.py").write_text(f"{program}\ncli._run = run\ncli.main()")
     ran = subprocess.run(
-        [sys.executable, "-c", f"{program}\ncli._run = run\ncli.main()"],
-        env={**os.environ, "PYTHONPATH": str(_REPOSITORY)},
+        [sys.executable, "-m", "run_it"],
+        env={**os.environ, "PYTHONPATH": f"{_REPOSITORY}:{tmp_path}"},
         check=False,
         capture_output=True,
         timeout=30,
