@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from shardctl.base.text import quoted
-from shardctl.base.tfds_rules import Loop
+from shardctl.base.tfds_rules import LONGEST_RANGE, Loop
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.batch import Batch, Unbatch
 from shardctl.iteration.combinations import Chosen, Directed, Sampled, Zip
@@ -171,7 +171,8 @@ def _filtered(self: Builder, stage: call.Filter, node: Node) -> Node:
 # What makes the node of a part: of the builder, the part and, of a stage, the node before it.
 NODES: dict[type[parts.Part], Callable[..., Node]] = {
     call.Read: lambda self, source: self.source(source),
-    call.Range: lambda self, source: Source(range(source.stop)),
+    **dict.fromkeys((call.Range, call.Generator), lambda self, source: Source(range(source.stop))),
+    call.Counter: lambda self, source: Source(range(LONGEST_RANGE)),
     call.Values: lambda self, source: Source(source.values),
     call.Zip: lambda self, source: Zip([self.node_of(one) for one in source.inputs]),
     call.SampleFromDatasets: _sampled,

@@ -177,9 +177,9 @@ def refuse_other_sources(stages: ast.Pipeline) -> None:
     for source in sources_of(stages):
         if not isinstance(source, ast.Read):
             raise refused(
-                "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
-                "order is that of what read(..) yields",
-                quoted(source.name),
+                "{stages}: what {} yields is not known here; read(..), range(N) and generator(N) "
+                "are sources whose order is known",
+                quoted(source.called),
             )
 
 

@@ -346,13 +346,13 @@ def test_splits_of_several_datasets_are_called_by_both() -> None:
         ("read(test) | batch(3)", "train", r"'train' is not read: --stages .*; leave it out$"),
         ("zip(train, read(test, data='mnist'))", "train", "leave out --stages and give its data="),
         ("zip(train, emnist)", None, r"another dataset is read\('train', data='emnist'\)$"),
-        ("range(20) | shuffle(3, seed=1)", None, "'range' is no reader of TFDS"),
+        ("zip(train, range(9))", None, "mnist/train, range(9)/elements"),
         ("shuffle(9) | repeat(2)", None, r"shuffle\(9\) makes the order nondeterministic"),
         ("map | flat_map", None, "flat_map makes the order nondeterministic"),
     ],
 )
 def test_what_readers_read_and_what_is_refused(stages: str, spec: str | None, read: str) -> None:
-    if " " not in read.replace(", ", ","):
+    if not any(word in read for word in ("leave", " is ", "makes")):
         assert plan_order("mnist", spec, {"stages": stages}).spec == read
         return
     with pytest.raises((UsageError, UnpredictableOrderError), match=read):

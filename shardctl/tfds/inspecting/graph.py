@@ -8,16 +8,16 @@ wrapping by `tf.distribute`, whose sharding is already in it, `enumerate` and `c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from shardctl.errors import UsageError
 from shardctl.stages.stages import WithOptions
-from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.imports import tensorflow, without_autograph
 
-LONGEST_RANGE = (1 << 62) - 1  # one beyond this counts on without end, as that of `enumerate` does
 _IGNORE_STATE = 1  # of stateful ops, tf.data.experimental.ExternalStatePolicy.IGNORE
 _DATASET = re.compile(r"Dataset(V\d+)?$")
 # Operations that are the same in one of several versions.
@@ -142,7 +142,66 @@ class Operation:
     @cached_property
     def function(self) -> Function | None:
         """The function that it applies, None without one."""
-        return self.graph.function_of(self.node)
+        found = self.graph.function_of(self.node)
+        if found is None:
+            return None
+        # What a function captures comes first among the inputs that are no datasets.
+        num_captured = len(self.attributes["Targuments"].list.type)
+        return replace(found, captured=self.others[:num_captured])
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        """The components of its elements, as TensorSpecs."""
+        tf = tensorflow()
+        # Ops have the list of their types under one of two names.
+        name = "output_types" if "output_types" in self.attributes else "Toutput_types"
+        kinds = map(tf.dtypes.as_dtype, self.attributes[name].list.type)
+        shapes = map(tf.TensorShape, self.shapes)
+        return tuple(tf.TensorSpec(s, t) for s, t in zip(shapes, kinds, strict=True))
+
+    def dataset(self) -> Any:
+        """Return the `tf.data.Dataset` that it is, made anew."""
+        return self._made(self.graph.below(self.node), self.node.name)
+
+    def applied(self, row: Sequence[Any]) -> Any:
+        """Return the `tf.data.Dataset` that its function makes of an element.
+
+        row: the components of that element.
+        """
+        tf = tensorflow()
+        node = tf.compat.v1.NodeDef
+        # `flat_map` of that one element.
+        one, called = node(name="one", op="TensorDataset"), node(name="all", op="FlatMapDataset")
+        nodes = [one, called]
+        for place, value in enumerate(row):
+            nodes.append(node(name=f"value_{place}", op="Const"))
+            tensor = tf.make_tensor_proto(value)
+            nodes[-1].attr["value"].tensor.CopyFrom(tensor)
+            nodes[-1].attr["dtype"].type = tensor.dtype
+            one.input.append(nodes[-1].name)
+            one.attr["Toutput_types"].list.type.append(tensor.dtype)
+            one.attr["output_shapes"].list.shape.add()
+        # What the function captures, with all that it needs.
+        kinds, first = self.attributes["Targuments"].list.type, len(self.inputs)
+        captured = self.node.input[first : first + len(kinds)]
+        called.input.extend([one.name, *captured])
+        for name in ("f", "Targuments", "output_types", "output_shapes"):
+            called.attr[name].CopyFrom(self.attributes[name])
+        below = (self.graph.below(self.graph.nodes[_name(tensor)]) for tensor in captured)
+        nodes += {one.name: one for needed in below for one in needed}.values()
+        return self._made(nodes, called.name)
+
+    def _made(self, nodes: Iterable[Any], last: str) -> Any:
+        tf = tensorflow()
+        # A graph with the library of functions, ending in the _Retval that TensorFlow expects.
+        definition = tf.compat.v1.GraphDef()
+        definition.library.CopyFrom(self.graph.definition.library)
+        definition.node.extend(nodes)
+        end = definition.node.add(name="dataset", op="_Retval", input=[last])
+        end.attr["T"].type = tf.variant.as_datatype_enum
+        end.attr["index"].i = 0
+        variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
+        return tf.data.experimental.from_variant(variant, self.types)
 
     @property
     def is_identity(self) -> bool:
@@ -162,16 +221,42 @@ def call_name(op: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
+def is_counter(operation: Operation) -> bool:
+    """Return whether an operation makes elements one after the other, of one that repeats.
+
+    That is `Dataset.counter`.
+    """
+    if operation.op != "ScanDataset" or operation.input.op != "RepeatDataset":
+        return False
+    count = operation.input.value("count")
+    return operation.input.input.op == "TensorDataset" and count is not None and int(count) < 0
+
+
+def num_elements(dataset: Any, seconds: float) -> int | None:
+    """Return how many elements a `tf.data.Dataset` yields, None if that takes longer."""
+    end, found = time.monotonic() + seconds, 0
+    # Not the elements themselves, which may differ in shape and be large.
+    for piece in dataset.map(without_autograph(lambda *_: 0)).batch(16):
+        found += len(piece)
+        if time.monotonic() > end:
+            return None
+    return found
+
+
 class NoConstantError(Exception):
     """An argument that TensorFlow computes anew, so that it is unknown here."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Function:
-    """A function of a graph: the body that `map` or `interleave` applies to an element."""
+    """A function of a graph: the body that `map` or `interleave` applies to an element.
+
+    captured: the nodes of what its last parameters are, None for what is no constant.
+    """
 
     definition: Any
     graph: Graph
+    captured: tuple[Any, ...] = ()
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
@@ -224,7 +309,10 @@ class Function:
         return self.graph.function_of(self.nodes[name])
 
     def constant(self, name: str) -> Any:
-        """Return a constant of the function, None where a node is none."""
+        """Return a constant of the function, or one that it captures; None where a node is none."""
+        outside = self.parameters[len(self.parameters) - len(self.captured) :]
+        if name in outside:
+            return constant(self.captured[outside.index(name)])
         return constant(self.nodes.get(name))
 
 
@@ -321,7 +409,7 @@ class Graph:
         arguments: dict[str, Any] = {}
         others, datasets = [], []
         # zip is not strict: older graphs may lack inputs that an op got later.
-        for argument, tensor in zip(_argument_names(node), _data_inputs(node), strict=False):
+        for argument, tensor in zip(argument_names(node), _data_inputs(node), strict=False):
             if self._is_dataset(name := _name(tensor)):
                 datasets.append(self._made[name])
                 continue
@@ -349,7 +437,7 @@ def _data_inputs(node: Any) -> list[str]:
     return [name for name in node.input if not name.startswith("^")]
 
 
-def _argument_names(node: Any) -> list[str]:
+def argument_names(node: Any) -> list[str]:
     """Return the name that the op has for each input of a node."""
     from tensorflow.python.framework import op_def_registry  # no public name
 

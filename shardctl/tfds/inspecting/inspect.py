@@ -16,15 +16,16 @@ from typing import Annotated, Any
 
 from shardctl.base.arguments import Kind, checked
 from shardctl.base.tfds_rules import Loop
-from shardctl.dataset.dataset import Dataset
+from shardctl.dataset.dataset import ELEMENTS, Dataset, as_dataset
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.iteration.iteration import UNKNOWN
+from shardctl.settings.names import reader_arguments
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.settings.table import SETTINGS
 from shardctl.stages import stages as call
 from shardctl.stages.part import KernelPair, Source
-from shardctl.stages.pipelines import open_stages, with_changed
+from shardctl.stages.pipelines import open_stages, readers_of, with_changed, with_sources_read
 from shardctl.stages.pipelines import options_of as options_in_stages
 from shardctl.stages.stages import Pipeline, Read
 from shardctl.stages.text import text_of
@@ -34,6 +35,7 @@ from shardctl.tfds.inspecting.reader import FoundReader
 from shardctl.tfds.inspecting.stage_of import global_seed_of, stated_seed
 from shardctl.tfds.inspecting.walk import FoundPipeline, walked
 from shardctl.verbs.inspect.answer import InspectedStage, Inspection, OpenStage, SourceLine
+from shardctl.verbs.inspect.view import layout_name
 
 NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine
 
@@ -45,12 +47,13 @@ def assembled(
     found: FoundPipeline, *, line_of: LineOf, loop: Loop = "python", name: str = ""
 ) -> Inspection:
     """Return the answer: stages with the seeds that a script states, and what they read."""
-    parts = _Parts.of(found)
-    sole = parts.sole
+    # Sources of counted elements are readers of datasets that need no files.
+    pipeline = with_sources_read(found.pipeline)
+    parts = _Parts.of(found, pipeline)
     settings = ReadSettings(
-        **({} if sole is None else parts.settings_of(sole)),
+        **parts.sole_settings,
         global_seed=parts.global_seed,
-        stages=parts.pipeline(found.pipeline),
+        stages=parts.pipeline(pipeline),
         loop=loop,
     )
     stages = _shown(found, parts, settings, line_of)
@@ -64,9 +67,9 @@ def assembled(
         stages=stages,
         open=tuple(OpenStage(stage=stage, reason=stage.reason or "") for stage in is_open),
         settings=settings if is_open else short_form(settings),
-        dataset=next((reader.dataset for reader in found.readers), None),
-        spec=None if sole is None else sole.listed.spec,
-        datasets={} if sole is not None else parts.datasets,
+        dataset=next(iter(parts.datasets.values()), None),
+        spec=parts.sole_spec,
+        datasets=parts.datasets if len(parts.datasets) > 1 else {},
     )
     # Whether the order can really be computed is tried once, here.
     return made if is_open else replace(made, refused=_refusal(made))
@@ -99,35 +102,50 @@ def _spelled(error: ShardctlError) -> str:
 class _Parts:
     """How the parts that were found are stated: seeds under one global seed, readers by specs.
 
-    sole: the reader where there is one, whose settings are those of the pipeline.
+    sole: the source where there is one, whose settings are those of the pipeline: a reader of
+        files, or of counted elements.
+    datasets: by their references, those with files first.
     """
 
     global_seed: int | None
-    sole: FoundReader | None
+    sole: FoundReader | Read | None
     readers: Mapping[int, FoundReader]
     refs: Mapping[int, str | None]
     datasets: Mapping[str, Dataset]
 
     @classmethod
-    def of(cls, found: FoundPipeline) -> _Parts:
+    def of(cls, found: FoundPipeline, pipeline: Pipeline) -> _Parts:
         readers = {id(s.part): s.reader for s in found.stages if s.reader is not None}
         each = list(readers.values())
         # The reader's seed decides what the global seed was; only without one do the other stages.
         own = [reader.pair for reader in each if reader.pair is not None]
         parts = [_pair_of(stage.part) for stage in found.stages]
         seeds = own or [pair for pair in parts if pair is not None]
-        # Datasets are told apart by their folders; where all read one, no reader names it.
-        refs = {key: one.dataset.data_dir or one.dataset.title for key, one in readers.items()}
-        # Reversed, so that the first reader of a folder wins, whose dataset is then the one named.
-        datasets = {ref: readers[key].dataset for key, ref in reversed(refs.items())}
-        several = len(datasets) > 1
+        # Where all read one dataset, no reader names it.
+        datasets: dict[str, Dataset] = {}
+        refs = {key: _reference(one.dataset, datasets) for key, one in readers.items()}
+        plain = [read for read in readers_of(pipeline) if read.data is not None]
+        datasets |= {read.data or "": as_dataset(read.data or "") for read in plain}
+        sources = [*found.readers, *plain]
         return cls(
             global_seed=global_seed_of(seeds),
-            sole=each[0] if len(found.readers) == 1 else None,
+            sole=sources[0] if len(sources) == 1 else None,
             readers=readers,
-            refs=refs if several else dict.fromkeys(refs),
-            datasets={ref: datasets[ref] for ref in refs.values()} if several else {},
+            refs=refs if len(datasets) > 1 else dict.fromkeys(refs),
+            datasets=datasets,
         )
+
+    @property
+    def sole_settings(self) -> dict[str, Any]:
+        """The settings of the one source, none of several."""
+        if isinstance(self.sole, Read):
+            return reader_arguments(self.sole)
+        return {} if self.sole is None else self.settings_of(self.sole)
+
+    @property
+    def sole_spec(self) -> str | None:
+        """What the one source reads of its dataset, None of several."""
+        return ELEMENTS if isinstance(self.sole, Read) else self.sole and self.sole.listed.spec
 
     def settings_of(self, reader: FoundReader) -> dict[str, Any]:
         """Return the settings of a reader, with the seed of its files."""
@@ -145,7 +163,9 @@ class _Parts:
                 settings["shuffle_seed"] = seed
         return settings
 
-    def _read(self, part: Part) -> Read:
+    def _read(self, part: Read) -> Read:
+        if part.data is not None:
+            return part if self.sole is None else replace(part, data=None, settings=())
         reader = self.readers[id(part)]
         # Where hosts share the files, it is unknown how many examples there are.
         asserts = reader.asserts_cardinality or "host" in dict(reader.settings)
@@ -181,6 +201,16 @@ class _Parts:
             return stated_seed(pair, self.global_seed) or 0
         # Beside a global seed of other stages, a seed of None would take one from that.
         return None if self.global_seed is None else NO_SEED
+
+
+def _reference(dataset: Dataset, datasets: dict[str, Dataset]) -> str:
+    """Return what a dataset is referred to by, and note it among the others."""
+    # Record files are those of a list, of which a folder may have several.
+    ref = layout_name(dataset) if dataset.is_counted else dataset.data_dir or dataset.title
+    names = (f"{number}-{ref}" if number > 1 else ref for number in itertools.count(1))
+    found = next(name for name in names if datasets.get(name, dataset) == dataset)
+    datasets.setdefault(found, dataset)
+    return found
 
 
 def _pair_of(part: Part) -> KernelPair | None:

@@ -6,7 +6,7 @@ import atexit
 import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import islice
 from typing import Any
@@ -16,34 +16,27 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import choices, counted
 from shardctl.base.tfds_rules import WHOLE_DATASET
-from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import Order
 from shardctl.tfds.imports import tensorflow, without_autograph
-from shardctl.tfds.inspecting.graph import Graph
+from shardctl.tfds.inspecting.reader import function_of, opener_of, reads_files
 from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable
 from shardctl.tfds.training.records import file_adapter, path_of_shard
-from shardctl.verbs.inspect.answer import CountedElements, Inspection
-
-# What has elements, each an example or several.
-Elements = Order | CountedElements
+from shardctl.verbs.inspect.answer import Inspection
 
 
-def num_examples_of(order: Elements) -> int | None:
+def num_examples_of(order: Order) -> int | None:
     """Return how many examples an order has, None without end or where that is not known yet."""
     return None if order.is_endless else order.num_examples
 
 
-def element_after(order: Elements, consumed: int) -> int:
+def element_after(order: Order, consumed: int) -> int:
     """Return the element that comes after so many examples were yielded.
 
     Raises:
         UsageError: there are fewer, or the number ends within an element.
     """
-    if isinstance(order, CountedElements):
-        # How many elements there are may be known only as far as was counted.
-        order.reach(consumed)
     total = num_examples_of(order)
     if consumed < 0 or (total is not None and consumed > total):
         raise UsageError(
@@ -63,18 +56,20 @@ def element_after(order: Elements, consumed: int) -> int:
     return element
 
 
-def width_of(order: Elements, element: int) -> int:
+def width_of(order: Order, element: int) -> int:
     """Return how many examples an element holds."""
     return len(order.positions_in_step(element))
 
 
-def num_examples_before(order: Elements, element: int) -> int:
+def num_examples_before(order: Order, element: int) -> int:
     """Return how many examples are yielded before an element."""
     # Past the last element there is no range of positions.
     if element == order.num_steps:
         return num_examples_of(order) or 0
     return order.positions_in_step(element).start
 
+
+Opener = Callable[[str, int], Any]  # of a path and a number of records to skip
 
 # Elements of a source by their places in it, read in the order of its files.
 
@@ -143,9 +138,15 @@ class Source:
             del self._opened[next(iter(self._opened))]
 
 
-def file_source(dataset: Dataset, codes: ExampleCodes, *, with_ids: bool) -> Source:
-    """Return what TFDS's reader yields before it decodes: serialized examples, and tfds_ids."""
-    counts = [split.num_shards for split in dataset.splits]
+def file_source(
+    codes: ExampleCodes, types: tuple[Any, ...], open_file: Opener, *, with_ids: bool = False
+) -> Source:
+    """Return the elements that a reader makes of its files, `open_file` those of a file.
+
+    with_ids: the first component is the tfds_id.
+    """
+    splits = codes.dataset.splits
+    counts = [split.num_shards for split in splits]
     # Files are numbered over all splits: first_files[s] is the first of split s.
     first_files = np.cumsum([0, *counts[:-1]]).astype(np.int64)
 
@@ -156,19 +157,13 @@ def file_source(dataset: Dataset, codes: ExampleCodes, *, with_ids: bool) -> Sou
     def opened(file: int, start: int) -> Any:
         # The last split that begins at or before the file; "right" skips splits without shards.
         split = int(np.searchsorted(first_files, file, side="right")) - 1
-        path = path_of_shard(dataset.splits[split], file - int(first_files[split]))
-        return file_adapter(dataset.file_format).make_tf_data(path).skip(start)
+        return open_file(path_of_shard(splits[split], file - int(first_files[split])), start)
 
-    tf = tensorflow()
-    return Source(
-        types=(tf.TensorSpec([], tf.string),) * (2 if with_ids else 1),
-        places=places,
-        open=opened,
-        names=codes.tfds_ids if with_ids else None,
-    )
+    names = codes.tfds_ids if with_ids else None
+    return Source(types=types, places=places, open=opened, names=names)
 
 
-def node_source(graph: Graph, leaf: GraphNode) -> Source:
+def node_source(leaf: GraphNode, codes: ExampleCodes) -> Source:
     """Return a source of a fixed order, as `Dataset.range`: the elements of a node of a graph.
 
     Raises:
@@ -177,32 +172,24 @@ def node_source(graph: Graph, leaf: GraphNode) -> Source:
     tf, node = tensorflow(), leaf.node
     # One element that repeats is the same at each index.
     # Whatever is below the leaf must yield elements by their index alone.
-    for below in () if node.op == "RepeatDataset" else graph.below(node):
+    for below in (
+        () if node.op in ("RepeatDataset", "ScanDataset") else leaf.operation.graph.below(node)
+    ):
         is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
         if is_dataset and any(word in below.op for word in _ORDER_BELOW):
             raise NotRebuildable(f"{node.op} reads what has an order of its own")
-    # Ops have the list of their types under one of two names.
-    name = "output_types" if "output_types" in node.attr else "Toutput_types"
-    kinds = map(tf.dtypes.as_dtype, node.attr[name].list.type)
-    shapes = map(tf.TensorShape, node.attr["output_shapes"].list.shape)
-    types = tuple(tf.TensorSpec(s, t) for s, t in zip(shapes, kinds, strict=True))
-    if not types or tf.variant in (t.dtype for t in types):
+    if not leaf.operation.types or tf.variant in (t.dtype for t in leaf.operation.types):
         raise NotRebuildable(f"{node.op} yields what is no plain tensor")
 
     def opened(file: int, start: int) -> Any:
-        # A graph of the node and all below it, with the library of functions, ending in the _Retval
-        # that TensorFlow expects.
-        definition = tf.compat.v1.GraphDef()
-        definition.library.CopyFrom(graph.definition.library)
-        definition.node.extend(graph.below(node))
-        end = definition.node.add(name="dataset", op="_Retval", input=[node.name])
-        end.attr["T"].type = tf.variant.as_datatype_enum
-        end.attr["index"].i = 0
-        variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
-        return tf.data.experimental.from_variant(variant, types).skip(start)
+        return leaf.operation.dataset().skip(start)
 
-    # One file, number 0, whose index is the code.
-    return Source(types=types, places=lambda wanted: (np.zeros_like(wanted), wanted), open=opened)
+    # One file, number 0, in which an element is at the place of its id.
+    return Source(
+        types=leaf.operation.types,
+        places=lambda wanted: (np.zeros_like(wanted), codes.split_ids(wanted)),
+        open=opened,
+    )
 
 
 def _rows(elements: Any) -> Iterator[tuple[Any, ...]]:
@@ -235,7 +222,6 @@ def _in_own_threads(elements: Any) -> Any:
 # A dataset object beside the prediction of its elements, and these made from its examples.
 
 
-_INTERLEAVES = ("Interleave", "FlatMap")  # what a reader of files is
 _MAX_WINDOW = 1 << 20
 
 # Ops whose result is not a matter of their inputs alone, by a part of their names.
@@ -257,7 +243,7 @@ class OwnElements:
     """A dataset object and what a pass of it yields."""
 
     dataset: Any
-    elements: Elements
+    elements: Order
 
     @classmethod
     def of(cls, dataset: Any, inspection: Inspection, pass_index: int) -> OwnElements:
@@ -266,9 +252,6 @@ class OwnElements:
         Raises:
             UnpredictableOrderError: a stage leaves their order open.
         """
-        if inspection.dataset is None:
-            settings = replace(inspection.settings, pass_index=pass_index)
-            return cls(dataset=dataset, elements=CountedElements(settings))
         return cls(dataset=dataset, elements=inspection.order(pass_index).order)
 
     def made(self, *, start: int = 0) -> Any:
@@ -319,7 +302,9 @@ class OwnElements:
         ops = {
             op
             for here in maps
-            if here.op.endswith(("MapDataset", "V2"))
+            if here.op.endswith(("MapDataset", "InterleaveDataset", "V2", "V4"))
+            # Of TFDS's Parquet files Python reads the records alone.
+            and getattr(function_of(here), "file_format", None) != "parquet"
             for op in here.graph.ops_in_functions(here.node)
         }
         return {
@@ -336,24 +321,28 @@ class OwnElements:
         # way.
         if num_sources != (len(self.elements.sources) or 1):
             raise NotRebuildable("its sources are shared, or count what passes")
-        if isinstance(self.elements, CountedElements) and num_sources > 1:
-            raise NotRebuildable("its sources have no files, and each counts its elements from 0")
         return list(map(self._source, self._edited.root.leaves))
 
     def _source(self, leaf: GraphNode) -> Source:
         order = self.elements
-        if isinstance(order, CountedElements):
-            return node_source(self._edited.graph, leaf)
-        tf = tensorflow()
-        kinds = [tf.dtypes.as_dtype(kind) for kind in leaf.node.attr["output_types"].list.type]
-        is_reader = any(word in leaf.node.op for word in _INTERLEAVES)
-        # TFDS's reader yields a record, or a record and its id, as strings. Any other reader has
-        # records of its own kind.
-        if not is_reader or kinds not in ([tf.string], [tf.string, tf.string]):
+        if not reads_files(leaf.operation):
+            return node_source(leaf, order.codes)
+        # TFDS's reader yields a record, or a record and its id, as strings, before it decodes.
+        function, types = function_of(leaf.operation), leaf.operation.types
+        is_record = {one.dtype for one in types} == {tensorflow().string} and len(types) < 3
+        if function is not None and function.opened is None and is_record:
+            adapter = file_adapter(function.file_format)
+            return file_source(
+                order.codes,
+                types,
+                lambda path, start: adapter.make_tf_data(path).skip(start),
+                with_ids=len(types) > 1,
+            )
+        # Any other reader has elements of its own kind.
+        opener = opener_of(leaf.operation)
+        if opener is None:
             raise NotRebuildable(f"{leaf.node.op} reads files in a way of its own")
-        if " + " in order.dataset.file_format:
-            raise NotRebuildable("its datasets have different file formats")
-        return file_source(order.dataset, order.codes, with_ids=len(kinds) == 2)
+        return file_source(order.codes, types, opener)
 
     @property
     def _window(self) -> int:
@@ -381,7 +370,7 @@ class Rest:
 
     edited: EditedGraph
     sources: Sequence[Source]
-    elements: Elements
+    elements: Order
     start: int = 0
     window: int = WINDOW_SIZE
     # Reentrant: `_leaf` holds it and calls `_examples`.

@@ -110,7 +110,7 @@ def test_a_mixture_that_a_host_has_no_file_of_is_refused_by_files() -> None:
     [
         ("shard(3, 1) | batch(3) | repeat(2)", "selects one host"),
         ("filter(kept=a.npy) | batch(3)", "depends on which they are"),
-        ("zip(train, range(9)) | batch(3)", "range' is no reader of TFDS"),
+        ("zip(train, load(f)) | batch(3)", "what 'load' yields is not known"),
         ("zip(train, train) | batch(3)", "^--stages read the same more than once, "),
         ("sample_from_datasets(train, test) | batch(3)", "sample_from_datasets has no seed"),
     ],

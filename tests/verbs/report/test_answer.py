@@ -211,7 +211,7 @@ def test_all_loaders_are_compared_where_somebody_asks() -> None:
         ({"spec": "validation"}, "validation"),
         ({"hosts": 0}, "--hosts 0"),
         ({"devices": 0}, "--devices '0': a number from 1 to 1000000"),
-        ({"settings": {"stages": "range(9) | batch(2)"}}, "no reader of TFDS"),
+        ({"settings": {"stages": "load(f) | batch(2)"}}, "what 'load' yields"),
         ({"settings": {"loader": "hf", "input_shards": 3}}, "--input-shards 3 needs --streaming"),
         ({"spec": "train", "settings": {"stages": "read(test) | batch(2)"}}, "leave it out"),
         ({"settings": {"stages": "read(test, data='nowhere')"}}, "no dataset 'nowhere'"),
