@@ -8,7 +8,6 @@ since a help page or a completion has no answer to render.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import sys
 import time
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TextIO
 
 import typer
 
+from shardctl.base.hooks import named
 from shardctl.base.progress import WATCHING
 from shardctl.base.text import (
     choices,
@@ -482,8 +482,10 @@ def verb_formats(module: str, verb: str, *, pictures: bool = False) -> dict[str,
 
 def as_svg(answer: tuple[Any, ...], *_: object) -> Iterator[str]:
     """Return the pictures of an answer that has some."""
-    pictures = _function("draw.picture:pictures_of")(*answer)
-    return _inert_lines(_function("draw.svg:svg_file")(pictures))
+    from shardctl.draw.picture import pictures_of
+    from shardctl.draw.svg import svg_file
+
+    return _inert_lines(svg_file(pictures_of(*answer)))
 
 
 def _renderer(
@@ -494,9 +496,9 @@ def _renderer(
     def of(name: str) -> Renderer:
         def render(answer: tuple[Any, ...], shown: Screen, for_people: Mapping[str, Any]) -> Any:
             places = (*answer, shown) if screen else answer
-            made = _function(name)(*places, **(for_people if people else {}))
+            made = named(f"shardctl.{name}")(*places, **(for_people if people else {}))
             if isinstance(write, str):
-                return _function(f"files.documents:{write}")(made) if write else made
+                return named(f"shardctl.files.documents:{write}")(made) if write else made
             return write(made)
 
         return render
@@ -521,8 +523,3 @@ as_text = _renderer()
 as_code = _renderer(people=True)
 # Documents, and rows under their names.
 as_json, as_yaml, as_csv = map(_renderer, ("to_json", "to_yaml", "to_csv"))
-
-
-def _function(name: str) -> Any:
-    module, _, function = name.partition(":")
-    return getattr(importlib.import_module(f"shardctl.{module}"), function)
