@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from shardctl.base.arguments import checked, keep_fields
 from shardctl.base.columns import Tabular
+from shardctl.base.hooks import provided
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from shardctl.base.arrays import Int64s
     from shardctl.iteration.iteration import Iteration
     from shardctl.order.plan_order import PlannedOrder
-    from shardctl.stages.stages import Pipeline, Read
+    from shardctl.iteration.regrouped import Kept
+    from shardctl.stages.stages import ByData, Pipeline, Read
     from shardctl.verbs.lint.answer import Finding
 
 
@@ -262,7 +264,7 @@ class CountedElements:
         self.settings = settings
         self.sources = tuple(sources_of(stages))
         self._zips = any(isinstance(part, Zip) for part in parts_of(stages))
-        self._node = build(stages, no_reader, seeds=ScriptSeeds(settings.global_seed))
+        self._node = build(stages, no_reader, seeds=ScriptSeeds(settings.global_seed), kept=_kept)
 
     @cached_property
     def _root(self) -> Iteration:
@@ -356,6 +358,11 @@ class CountedElements:
         import numpy as np
 
         return range(*self._root.before(np.array([step, step + 1])).tolist())
+
+
+def _kept(stage: ByData) -> Kept:
+    kept: Kept = provided("kept")(stage.name, stage.kept, None)
+    return kept
 
 
 def no_reader(read: Read) -> NoReturn:
