@@ -25,105 +25,57 @@ def movielens_split() -> Any:
     return train.shuffle(100).batch(16).cache(), test.batch(8).cache()
 
 
-@shape("tensorflow recommenders", "shuffle")
-def movielens_train() -> Any:
-    ratings = tfds.load("ratings", split="train", data_dir=DIR)
-    shuffled = ratings.shuffle(100, seed=42, reshuffle_each_iteration=False)
-    return shuffled.take(80).shuffle(100).batch(16).cache()
-
-
 @shape("keras-io mnist", "shuffle", ids=1)
 def keras_arrays() -> Any:
     x, y = np.zeros([90, 2], "float32"), np.arange(90)
     return tf.data.Dataset.from_tensor_slices((x, y)).shuffle(buffer_size=1024).batch(64)
 
 
-@shape("keras-io knowledge distillation", ids=1)
-def keras_arrays_seeded() -> Any:
-    keras.utils.set_random_seed(812)
-    x, y = np.zeros([90, 2], "float32"), np.arange(90)
-    ds = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(buffer_size=1024).batch(16)
-    return ds.map(lambda x, y: (x + 1, y), num_parallel_calls=AUTOTUNE).prefetch(AUTOTUNE)
-
-
 @shape("keras-io mixup", ids=1)
 def keras_mixup() -> Any:
     x, y = np.zeros([60, 2], "float32"), np.arange(60)
-    one, two = (
-        tf.data.Dataset.from_tensor_slices((x, y)).shuffle(128, seed=s).batch(8) for s in (1, 2)
-    )
-    return tf.data.Dataset.zip((one, two)).map(
-        lambda a, b: (a[0] + b[0], tf.stack([a[1], b[1]], 0)), num_parallel_calls=AUTOTUNE
-    )
+    one, two = (tf.data.Dataset.from_tensor_slices((x, y)).shuffle(64, seed=s) for s in (1, 2))
+    ds = tf.data.Dataset.zip((one.batch(8), two.batch(8)))
+    return ds.map(lambda a, b: (a[0] + b[0], tf.stack([a[1], b[1]], 0)), AUTOTUNE)
 
 
 @shape("keras-io timeseries", ids=first_of_windows)
 def keras_timeseries() -> Any:
-    return keras.utils.timeseries_dataset_from_array(
-        np.arange(120), np.arange(120)[30:], sequence_length=6, sampling_rate=2, batch_size=16
-    )
+    x = np.arange(120)
+    return keras.utils.timeseries_dataset_from_array(x, x[30:], 6, sampling_rate=2, batch_size=16)
 
 
 @shape("tensorflow tutorial timeseries", by_python=True, ids=first_of_windows)
 def tutorial_windows() -> Any:
-    return keras.utils.timeseries_dataset_from_array(
-        np.arange(120), None, sequence_length=6, sequence_stride=1, shuffle=True, batch_size=32
-    )
+    x = np.arange(120)
+    return keras.utils.timeseries_dataset_from_array(x, None, 6, shuffle=True, batch_size=32)
 
 
 @shape("keras-io image classification", ids=lambda e: of_photos(e[0][:, 0, 0, 0]))
 def keras_folder() -> Any:
+    split: dict[str, Any] = {"validation_split": 0.2, "subset": "training", "seed": 1337}
     ds = keras.utils.image_dataset_from_directory(
-        "photos",
-        validation_split=0.2,
-        subset="training",
-        seed=1337,
-        image_size=(2, 2),
-        batch_size=8,
-        verbose=False,
+        "photos", image_size=(2, 2), batch_size=8, verbose=False, **split
     )
     return ds.map(lambda image, label: (image + 0, label), AUTOTUNE).prefetch(AUTOTUNE)
 
 
-def flowers(seed: int | None) -> Any:
-    ds = tf.data.Dataset.list_files("photos/*/*.png", shuffle=False)
-    ds = ds.shuffle(40, seed=seed, reshuffle_each_iteration=False)
-    ds = ds.skip(8).map(
-        lambda path: (
-            tf.io.decode_png(tf.io.read_file(path)),
-            tf.strings.to_number(tf.strings.substr(path, -7, 3), tf.int64),
-        ),
-        num_parallel_calls=AUTOTUNE,
-    )
-    return ds.cache().shuffle(buffer_size=50, seed=seed).batch(8).prefetch(AUTOTUNE)
-
-
-@shape("tensorflow tutorial images", "shuffle", ids=1)
-def tutorial_flowers() -> Any:
-    return flowers(None)
-
-
 @shape("tensorflow tutorial images", ids=1)
-def tutorial_flowers_seeded() -> Any:
-    return flowers(123)
+def tutorial_flowers() -> Any:
+    def read(path: Any) -> Any:
+        label = tf.strings.to_number(tf.strings.substr(path, -7, 3), tf.int64)
+        return tf.io.decode_png(tf.io.read_file(path)), label
 
-
-@shape("tensorflow tutorial csv", "shuffle", ids="id")
-def tutorial_csv() -> Any:
-    ds = tf.data.experimental.make_csv_dataset("table.csv", batch_size=8, num_epochs=2)
-    return ds.prefetch(1)
+    ds = tf.data.Dataset.list_files("photos/*/*.png", shuffle=False)
+    ds = ds.shuffle(40, seed=123, reshuffle_each_iteration=False)
+    train = ds.skip(8).map(read, num_parallel_calls=AUTOTUNE)
+    return train.cache().shuffle(buffer_size=50, seed=1).batch(8).prefetch(AUTOTUNE)
 
 
 @shape("tensorflow tutorial csv", ids="id")
-def tutorial_csv_in_order() -> Any:
-    return tf.data.experimental.make_csv_dataset(
-        "table.csv",
-        batch_size=8,
-        num_epochs=1,
-        shuffle=True,
-        shuffle_seed=8,
-        shuffle_buffer_size=20,
-    )
+def tutorial_csv() -> Any:
+    seeded: dict[str, Any] = {"num_epochs": 1, "shuffle_seed": 8, "shuffle_buffer_size": 20}
+    return tf.data.experimental.make_csv_dataset("table.csv", batch_size=8, **seeded)
 
 
 @shape("tensorflow tutorial csv", ids=0)
@@ -163,10 +115,8 @@ def windows_of_trajectories() -> Any:
 @shape("tensorflow models mnist", ids=1)
 def fixed_length() -> Any:
     files = sorted(tf.io.gfile.glob("fixed/*.bin"))
-    images = tf.data.FixedLengthRecordDataset(files, 1).map(lambda b: tf.io.decode_raw(b, tf.uint8))
-    labels = tf.data.FixedLengthRecordDataset(files, 1).map(
-        lambda b: tf.cast(tf.io.decode_raw(b, tf.uint8)[0], tf.int64)
-    )
+    images = tf.data.FixedLengthRecordDataset(files, 1)
+    labels = images.map(lambda b: tf.cast(tf.io.decode_raw(b, tf.uint8)[0], tf.int64))
     ds = tf.data.Dataset.zip((images, labels)).cache()
     return ds.shuffle(30, seed=5).repeat(2).batch(8)
 
@@ -183,9 +133,7 @@ def tutorial_imbalanced() -> Any:
     return ds.batch(16).prefetch(2)
 
 
-@shape(
-    "tensorflow tutorial imbalanced", "rejection_resample|filter|random", cure=False, ids=1, take=8
-)
+@shape("tensorflow tutorial imbalanced", "rejection|filter", cure=False, ids=1, take=8)
 def tutorial_resampled() -> Any:
     ds = tf.data.Dataset.from_tensor_slices((np.arange(90) % 9 == 0, np.arange(90)))
     ds = ds.map(lambda c, i: (tf.cast(c, tf.int64), i)).repeat()

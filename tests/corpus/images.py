@@ -10,6 +10,7 @@ from typing import Any
 from tests.corpus.world import decoded, np, shape, tf, tfds
 
 DIR = "."
+AUTOTUNE = -1
 
 
 def prefetch_to_device(batches: Any, size: int) -> Iterator[Any]:
@@ -30,6 +31,13 @@ def augmented(example: Any) -> Any:
     return {**example, "image": image}
 
 
+def options(**values: Any) -> Any:
+    made = tf.data.Options()
+    for name, value in values.items():
+        setattr(made, name, value)
+    return made
+
+
 def normalized(example: Any) -> Any:
     return {"image": tf.cast(example["image"], tf.float32) / 255, "label": example["label"]}
 
@@ -37,12 +45,8 @@ def normalized(example: Any) -> Any:
 @shape("flax imagenet", take=40)
 def flax_imagenet() -> Any:
     ds = tfds.load("images", split="train[10:110]", data_dir=DIR)
-    options = tf.data.Options()
-    options.threading.private_threadpool_size = 4
-    ds = ds.with_options(options).cache().repeat()
-    ds = ds.shuffle(16 * 8, seed=0)
-    ds = ds.map(augmented, num_parallel_calls=tf.data.AUTOTUNE)
-    return ds.batch(8, drop_remainder=True).prefetch(10)
+    ds = ds.with_options(options(experimental_slack=True)).cache().repeat().shuffle(16 * 8, seed=0)
+    return ds.map(augmented, AUTOTUNE).batch(8, drop_remainder=True).prefetch(10)
 
 
 @shape("flax imagenet", take=40)
@@ -55,16 +59,8 @@ def flax_mnist() -> Any:
     train = tfds.load("images", split="train", data_dir=DIR).map(normalized)
     test = tfds.load("images", split="validation", data_dir=DIR).map(normalized)
     tf.random.set_seed(0)
-    train = train.repeat(3).shuffle(1024)
-    train = train.batch(32, drop_remainder=True).take(10).prefetch(1)
-    return train, test.batch(32, drop_remainder=True).prefetch(1)
-
-
-@shape("flax vae", "shuffle", take=30)
-def flax_vae() -> Any:
-    ds = tfds.load("images", split="train", data_dir=DIR).map(normalized)
-    ds = ds.cache().repeat().shuffle(500).batch(16)
-    return iter(tfds.as_numpy(ds))
+    train = train.repeat(3).shuffle(1024).batch(32, drop_remainder=True).take(10)
+    return train.prefetch(1), test.batch(32, drop_remainder=True).prefetch(1)
 
 
 @shape("scenic classification", take=30)
@@ -72,27 +68,18 @@ def scenic_train() -> Any:
     builder = tfds.builder("images", data_dir=DIR)
     split = tfds.even_splits("train", n=2, drop_remainder=True)[1]
     ds = builder.as_dataset(split=split, shuffle_files=False)
-    ds = ds.map(normalized, num_parallel_calls=tf.data.AUTOTUNE)
-    ds = ds.cache().repeat()
-    ds = ds.map(augmented, num_parallel_calls=tf.data.AUTOTUNE)
+    ds = ds.map(normalized, AUTOTUNE).cache().repeat().map(augmented, AUTOTUNE)
     ds = ds.shuffle(40, seed=0).batch(8, drop_remainder=True)
-    ds = ds.prefetch(tf.data.AUTOTUNE)
-    return map(sharded, iter(ds))
-
-
-def vision_options(ds: Any) -> Any:
-    options = tf.data.Options()
-    options.threading.max_intra_op_parallelism = 1
-    options.experimental_optimization.inject_prefetch = False
-    return ds.with_options(options)
+    return map(sharded, iter(ds.prefetch(AUTOTUNE)))
 
 
 @shape("big_vision", "without a seed", take=30)
 def big_vision_train() -> Any:
     builder = tfds.builder("images", data_dir=DIR)
-    ds = vision_options(builder.as_dataset(split="train", shuffle_files=True))
-    ds = ds.cache()
-    ds = ds.shuffle(50, reshuffle_each_iteration=True)
+    ds = builder.as_dataset(split="train", shuffle_files=True)
+    no_prefetch = tf.data.Options()
+    no_prefetch.experimental_optimization.inject_prefetch = False
+    ds = ds.with_options(no_prefetch).cache().shuffle(50, reshuffle_each_iteration=True)
     ds = ds.repeat(None).map(normalized, num_parallel_calls=16)
     return ds.batch(8, drop_remainder=True).prefetch(2)
 
@@ -101,7 +88,7 @@ def big_vision_train() -> Any:
 def big_vision_eval() -> Any:
     config = tfds.ReadConfig(skip_prefetch=True, try_autocache=False)
     builder = tfds.builder("images", data_dir=DIR)
-    ds = vision_options(builder.as_dataset(split="validation[:21]", read_config=config))
+    ds = builder.as_dataset(split="validation[:21]", read_config=config)
     ds = ds.map(lambda e: {**normalized(e), "mask": True}, num_parallel_calls=16)
     padding = tf.nest.map_structure(lambda s: tf.zeros(s.shape, s.dtype), ds.element_spec)
     ds = ds.concatenate(tf.data.Dataset.from_tensors(padding).repeat())
@@ -109,28 +96,19 @@ def big_vision_eval() -> Any:
     return ds.cache().repeat().prefetch(1)
 
 
-@shape("big_vision mixture", "sample_from_datasets", take=30)
-def big_vision_mixture() -> Any:
-    parts = []
-    for name in ("images", "ratings"):
-        ds = tfds.load(name, split="train", data_dir=DIR)
-        parts.append(ds.shuffle(20, seed=1).repeat().map(normalized, num_parallel_calls=4))
-    ds = tf.data.Dataset.sample_from_datasets(parts, [0.3, 0.7], stop_on_empty_dataset=True)
-    return ds.batch(8, drop_remainder=True).prefetch(2)
-
-
 @shape("haiku imagenet", "map", take=60)
 def haiku_imagenet() -> Iterator[Any]:
     ds = tfds.load("images", split="train[:96]", data_dir=DIR)
-    options = tf.data.Options()
-    options.deterministic = False
-    ds = ds.with_options(options).cache().repeat()
-    ds = ds.shuffle(buffer_size=80, seed=0)
+    ds = (
+        ds.with_options(options(deterministic=False))
+        .cache()
+        .repeat()
+        .shuffle(buffer_size=80, seed=0)
+    )
     ds = ds.map(lambda e: {**e, "image": decoded(e["image"])}, num_parallel_calls=8)
     for size in (4, 2):
         ds = ds.batch(size)
-    ds = ds.prefetch(4)
-    yield from tfds.as_numpy(ds)
+    yield from tfds.as_numpy(ds.prefetch(4))
 
 
 @shape("haiku mnist", take=50, words=("train", "is_training=True"))
@@ -152,8 +130,7 @@ def algoperf_imagenet() -> Any:
         return {"image": tf.cast(image, tf.float32), "label": example["label"]}
 
     ds = ds.cache().shuffle(64, seed=7, reshuffle_each_iteration=True).repeat()
-    ds = ds.enumerate().map(decode, num_parallel_calls=16)
-    ds = ds.batch(8, drop_remainder=True)
+    ds = ds.enumerate().map(decode, num_parallel_calls=16).batch(8, drop_remainder=True)
     ds = ds.enumerate().map(lambda i, b: {**b, "mix": i}, num_parallel_calls=16)
     return iter(ds.prefetch(10))
 
@@ -166,8 +143,7 @@ def init2winit_imagenet() -> Any:
         ds = tfds.load("images", split=name, read_config=config, data_dir=DIR).cache()
         if train:
             ds = ds.shuffle(128, seed=5, reshuffle_each_iteration=True).repeat()
-        ds = ds.enumerate().map(lambda i, e: e, num_parallel_calls=4)
-        ds = ds.batch(8, drop_remainder=False)
+        ds = ds.enumerate().map(lambda i, e: e, num_parallel_calls=4).batch(8)
         return (ds if train else ds.cache()).prefetch(2)
 
     return split("train[60:]", True), split("train[60:]", False), split("validation", False)
@@ -184,8 +160,7 @@ def init2winit_valid_epoch(num_batches: int | None = None) -> Iterator[Any]:
 def clu_create_dataset() -> Any:
     split = tfds.core.ReadInstruction("train", from_=13, to=101, unit="abs")
     builder = tfds.builder("images", data_dir=DIR)
-    config = tfds.ReadConfig(options=tf.data.Options())
-    ds = builder.as_dataset(split=split, shuffle_files=False, read_config=config).cache()
+    ds = builder.as_dataset(split=split, shuffle_files=False).cache()
     ds = ds.shuffle(40, seed=1234, reshuffle_each_iteration=True).repeat(2)
     seed = tf.constant([3, 4], tf.int64)
 
@@ -193,31 +168,23 @@ def clu_create_dataset() -> Any:
         key = tf.random.experimental.stateless_fold_in(seed, index)
         return {**example, "crop": tf.random.stateless_uniform([], key)}
 
-    ds = ds.enumerate().map(preprocess, num_parallel_calls=tf.data.AUTOTUNE)
-    for size in (4, 2):
-        ds = ds.batch(size, drop_remainder=True)
-    return ds.prefetch(4)
+    ds = ds.enumerate().map(preprocess, AUTOTUNE)
+    return ds.batch(4, drop_remainder=True).batch(2, drop_remainder=True).prefetch(4)
 
 
 @shape("clu deterministic_data")
 def clu_padded() -> Any:
     ds = tfds.load("images", split="validation", data_dir=DIR)
-    filler = tf.nest.map_structure(
-        lambda spec: tf.zeros(spec.shape, spec.dtype)[None], ds.element_spec
-    )
-    filler["mask"] = [False]
-    ds = ds.map(lambda e: dict(mask=True, **e), num_parallel_calls=tf.data.AUTOTUNE)
+    ds = ds.map(lambda e: dict(mask=True, **e), AUTOTUNE)
+    filler = tf.nest.map_structure(lambda s: tf.zeros(s.shape, s.dtype)[None], ds.element_spec)
     ds = ds.concatenate(tf.data.Dataset.from_tensor_slices(filler).repeat(32 - 26))
-    for size in (4, 2):
-        ds = ds.batch(size, drop_remainder=True)
-    return ds.prefetch(4)
+    return ds.batch(4, drop_remainder=True).batch(2, drop_remainder=True).prefetch(4)
 
 
 class TfDatasetIterator:
     """An iterator of a dataset that checkpoints its position, as clu's has it."""
 
     def __init__(self, dataset: Any) -> None:
-        self._dataset = dataset
         self.iterator = iter(dataset)
 
     def __iter__(self) -> TfDatasetIterator:
@@ -240,28 +207,21 @@ def uncertainty_baselines() -> Any:
     ds = builder.as_dataset(split="train", shuffle_files=True, read_config=config)
     ds = ds.enumerate().map(lambda i, e: {**e, "element_id": i})
     ds = ds.shuffle(32, seed=17, reshuffle_each_iteration=True).repeat()
-    ds = ds.map(normalized, num_parallel_calls=tf.data.AUTOTUNE)
-    options = tf.data.Options()
-    options.experimental_optimization.map_parallelization = True
-    return ds.batch(8, drop_remainder=True).prefetch(tf.data.AUTOTUNE).with_options(options)
+    ds = ds.map(normalized, AUTOTUNE)
+    return ds.batch(8, drop_remainder=True).prefetch(AUTOTUNE)
 
 
 class ReaderTfds:
     """A loader for PyTorch whose pipeline is made where its worker runs, as timm's."""
 
-    def __init__(self, epoch: int = 0) -> None:
-        self.epoch = epoch
+    epoch = 1
 
     def _made(self) -> Any:
-        config = tfds.ReadConfig(
-            shuffle_seed=42 + self.epoch, shuffle_reshuffle_each_iteration=True
-        )
+        seed = 42 + self.epoch
+        config = tfds.ReadConfig(shuffle_seed=seed, shuffle_reshuffle_each_iteration=True)
         builder = tfds.builder("images", data_dir=DIR)
         ds = builder.as_dataset(split="train", shuffle_files=True, read_config=config)
-        options = tf.data.Options()
-        options.threading.private_threadpool_size = 8
-        ds = ds.with_options(options).repeat().shuffle(60, seed=1001)
-        return tfds.as_numpy(ds.prefetch(16))
+        return tfds.as_numpy(ds.repeat().shuffle(60, seed=1001).prefetch(16))
 
     def __iter__(self) -> Iterator[Any]:
         for number, sample in enumerate(self._made()):
@@ -279,12 +239,13 @@ def timm_reader() -> Any:
 def simclr() -> Any:
     builder = tfds.builder("images", data_dir=DIR)
     ds = builder.as_dataset(split="train", shuffle_files=True, as_supervised=False)
-    options = tf.data.Options()
-    options.deterministic = False
-    options.experimental_slack = True
-    ds = ds.with_options(options).shuffle(8 * 10).repeat(-1)
-    ds = ds.map(lambda e: (decoded(e["image"]), e["label"]), num_parallel_calls=tf.data.AUTOTUNE)
-    return ds.batch(8, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+    ds = (
+        ds.with_options(options(deterministic=False, experimental_slack=True))
+        .shuffle(80)
+        .repeat(-1)
+    )
+    ds = ds.map(lambda e: (decoded(e["image"]), e["label"]), AUTOTUNE)
+    return ds.batch(8, drop_remainder=True).prefetch(AUTOTUNE)
 
 
 @shape("compare_gan", take=30)
@@ -295,20 +256,12 @@ def compare_gan() -> Any:
     return ds.shuffle(50, seed=547).batch(8, drop_remainder=True).prefetch(4)
 
 
-@shape("keras-io transfer learning", ids=1, only="0")
-def keras_pets() -> Any:
-    parts = ["train[:40%]", "train[40%:50%]", "train[50%:60%]"]
-    loaded = tfds.load("images", split=parts, data_dir=DIR)
-    pairs = [ds.map(lambda e: (e["image"] / 255, e["label"])) for ds in loaded]
-    return [ds.batch(16).prefetch(tf.data.AUTOTUNE).cache() for ds in pairs]
-
-
 @shape("tensorflow tutorial mnist", "without a seed", ids=1)
 def tutorial_mnist() -> Any:
     ds, info = tfds.load("images", split="train", shuffle_files=True, with_info=True, data_dir=DIR)
-    ds = ds.map(lambda e: (e["image"], e["label"]), num_parallel_calls=tf.data.AUTOTUNE).cache()
+    ds = ds.map(lambda e: (e["image"], e["label"]), AUTOTUNE).cache()
     ds = ds.shuffle(info.splits["train"].num_examples)
-    return ds.batch(128).prefetch(tf.data.AUTOTUNE)
+    return ds.batch(128).prefetch(AUTOTUNE)
 
 
 @shape("tensorflow tutorial distributed")
@@ -317,13 +270,6 @@ def tutorial_distributed() -> Any:
     ds = tfds.load("images", split="train", data_dir=DIR).map(normalized)
     ds = ds.cache().shuffle(100, seed=3).batch(16 * strategy.num_replicas_in_sync)
     return strategy.experimental_distribute_dataset(ds)
-
-
-@shape("sonnet mnist")
-def sonnet_mnist() -> Any:
-    ds = tfds.load("images", split="train", as_supervised=False, data_dir=DIR)
-    ds = ds.map(normalized).shuffle(50, seed=42, reshuffle_each_iteration=True)
-    return ds.batch(16, drop_remainder=True).repeat(2).prefetch(tf.data.AUTOTUNE)
 
 
 def parsed(record: Any) -> Any:
@@ -340,34 +286,26 @@ def resnet_rs() -> Any:
     ds = ds.interleave(
         tf.data.TFRecordDataset, cycle_length=4, num_parallel_calls=4, deterministic=False
     )
-    ds = ds.repeat().shuffle(64)
-    ds = ds.map(parsed_slowly, num_parallel_calls=4)
-    options = tf.data.Options()
-    options.deterministic = False
-    return ds.batch(8, drop_remainder=True).prefetch(2).with_options(options)
+    ds = ds.repeat().shuffle(64).map(parsed_slowly, num_parallel_calls=4)
+    ds = ds.batch(8, drop_remainder=True).prefetch(2)
+    return ds.with_options(options(deterministic=False))
 
 
 @shape("efficientnet", "parallel_interleave|list_files|shuffle", take=30)
 def efficientnet_train() -> Any:
     ds = tf.data.Dataset.list_files("records/part-*", shuffle=True)
-    read = tf.data.experimental.parallel_interleave(
-        tf.data.TFRecordDataset, cycle_length=4, sloppy=True
-    )
+    read = tf.data.experimental.parallel_interleave(tf.data.TFRecordDataset, 4, sloppy=True)
     ds = ds.apply(read).shuffle(32).repeat()
-    fuse = tf.data.experimental.map_and_batch(
-        parsed, 8, num_parallel_batches=2, drop_remainder=True
-    )
+    fuse = tf.data.experimental.map_and_batch(parsed, 8, 2, drop_remainder=True)
     return ds.apply(fuse).prefetch(2)
 
 
 @shape("efficientnet")
 def efficientnet_eval() -> Any:
     ds = tf.data.Dataset.list_files("records/part-*", shuffle=False)
-    read = tf.data.experimental.parallel_interleave(
-        tf.data.TFRecordDataset, cycle_length=2, sloppy=False
-    )
+    read = tf.data.experimental.parallel_interleave(tf.data.TFRecordDataset, 2, sloppy=False)
     fuse = tf.data.experimental.map_and_batch(parsed, 8, num_parallel_calls=4)
-    return ds.apply(read).apply(fuse).prefetch(tf.data.AUTOTUNE)
+    return ds.apply(read).apply(fuse).prefetch(AUTOTUNE)
 
 
 @shape("tensorflow models vision", take=30)
@@ -379,8 +317,8 @@ def official_vision() -> Any:
         tf.data.TFRecordDataset,
         cycle_length=3,
         block_length=2,
-        num_parallel_calls=tf.data.AUTOTUNE,
+        num_parallel_calls=AUTOTUNE,
         deterministic=True,
     )
-    ds = ds.shuffle(30, seed=22).map(parsed, num_parallel_calls=tf.data.AUTOTUNE)
-    return ds.batch(8, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+    ds = ds.shuffle(30, seed=22).map(parsed, AUTOTUNE)
+    return ds.batch(8, drop_remainder=True).prefetch(AUTOTUNE)

@@ -21,14 +21,8 @@ def shorter(length: int) -> Any:
     return lambda example: tf.less(tf.shape(example["inputs"])[0], length + 1)
 
 
-def padded(length: int) -> Any:
-    """Return a map that cuts and pads tokens to a length."""
-
-    def pad(example: Any) -> Any:
-        cut = {key: value[:length] for key, value in example.items()}
-        return {key: tf.pad(value, [[0, length - tf.size(value)]]) for key, value in cut.items()}
-
-    return pad
+def padded(text: Any) -> Any:
+    return {"inputs": tf.pad(text["inputs"][:12], [[0, 12 - tf.size(text["inputs"][:12])]])}
 
 
 def packed(ds: Any, length: int) -> Any:
@@ -99,30 +93,16 @@ def nlp_seq() -> Any:
     return ds.padded_batch(8, padded_shapes=[12], drop_remainder=True)
 
 
-def seqio_task(name: str, seed: int | None = 23, split: str = "train") -> Any:
-    config = tfds.ReadConfig(shuffle_seed=seed, skip_prefetch=True, interleave_cycle_length=4)
-    ds = load(name, split, shuffle_files=True, read_config=config)
-    ds = ds.shuffle(30, seed=seed).repeat()
-    return ds.map(padded(12), AUTOTUNE)
-
-
-@shape("seqio t5x", ids=tokens, take=30)
-def seqio_single() -> Any:
-    return seqio_task("text").batch(8, drop_remainder=True).prefetch(AUTOTUNE)
-
-
 @shape("seqio mixture", ids=tokens, take=30)
 def seqio_mixture() -> Any:
-    tasks = [seqio_task("text"), seqio_task("web")]
+    config = tfds.ReadConfig(shuffle_seed=23, skip_prefetch=True, interleave_cycle_length=4)
+    tasks = [
+        load(name, shuffle_files=True, read_config=config).shuffle(30, seed=23).repeat()
+        for name in ("text", "web")
+    ]
+    tasks = [task.map(padded, AUTOTUNE) for task in tasks]
     ds = tf.data.Dataset.sample_from_datasets(tasks, weights=[0.25, 0.75], seed=23)
     return ds.batch(8, drop_remainder=True).prefetch(AUTOTUNE)
-
-
-@shape("seqio t5x", ids=tokens)
-def seqio_eval() -> Any:
-    ds = load(split="validation").map(padded(9), AUTOTUNE).cache()
-    ds = ds.shard(num_shards=2, index=1)
-    return ds.batch(4, drop_remainder=False).prefetch(AUTOTUNE)
 
 
 class MultiHostDataLoadIterator:
@@ -132,37 +112,23 @@ class MultiHostDataLoadIterator:
         self.dataset = dataset
         self.local_iterator = self.dataset.as_numpy_iterator()
 
-    def reset(self) -> None:
-        self.local_iterator = self.dataset.as_numpy_iterator()
-
     def __iter__(self) -> MultiHostDataLoadIterator:
-        self.reset()
+        self.local_iterator = self.dataset.as_numpy_iterator()
         return self
 
     def __next__(self) -> Any:
         return next(self.local_iterator)
 
 
-def maxtext_dataset() -> Any:
+@shape("maxtext", ids=tokens, scan=True)
+def maxtext_packed() -> Any:
     builder = tfds.builder("text", data_dir=DIR)
     config = tfds.ReadConfig(shuffle_seed=5)
     config.input_context = tf.distribute.InputContext(input_pipeline_id=1, num_input_pipelines=2)
     ds = builder.as_dataset(split="train", read_config=config, shuffle_files=True)
-    ds = ds.map(tokenized, num_parallel_calls=AUTOTUNE)
-    return ds.shuffle(24, seed=5).repeat(2)
-
-
-@shape("maxtext", ids=tokens)
-def maxtext_padded() -> Any:
-    ds = maxtext_dataset().map(padded(12), AUTOTUNE, deterministic=True)
-    ds = ds.padded_batch(4, padded_shapes={"inputs": 12, "targets": 12}, drop_remainder=True)
+    ds = ds.map(tokenized, num_parallel_calls=AUTOTUNE).shuffle(24, seed=5).repeat(2)
+    ds = packed(ds, 16).batch(4, drop_remainder=True)
     return MultiHostDataLoadIterator(ds.prefetch(AUTOTUNE))
-
-
-@shape("maxtext", ids=tokens, scan=True)
-def maxtext_packed() -> Any:
-    ds = packed(maxtext_dataset(), 16).batch(4, drop_remainder=True).prefetch(AUTOTUNE)
-    return MultiHostDataLoadIterator(ds)
 
 
 def read_files(files: list[str]) -> Any:
@@ -199,18 +165,6 @@ def trax_stream() -> Iterator[Any]:
     yield from waiting
 
 
-@shape("keras-io text classification", ids=lambda e: of_photos(e[0]), only="0")
-def keras_reviews() -> Any:
-    read = keras.utils.text_dataset_from_directory
-    common: dict[str, Any] = {"batch_size": 4, "validation_split": 0.2, "seed": 1337}
-    parts = [
-        read("reviews", subset=subset, verbose=False, **common)
-        for subset in ("training", "validation")
-    ]
-    numbers = [p.map(lambda texts, y: (tf.strings.to_number(texts, tf.int64), y)) for p in parts]
-    return [ds.cache().prefetch(10) for ds in numbers]
-
-
 def line_ids(element: Any) -> list[int]:
     return [int(line.split()[0]) - 1 for line in np.atleast_1d(element)]
 
@@ -228,32 +182,11 @@ def tutorial_word2vec() -> Any:
     return ds.batch(10).prefetch(AUTOTUNE).map(tf.strings.lower).unbatch()
 
 
-def first_of_rows(element: Any) -> list[int]:
-    return list(np.reshape(element[0], [-1, 8])[:, 0] // 9)
-
-
-@shape("tensorflow tutorial text generation", "shuffle", ids=first_of_rows)
-def tutorial_characters() -> Any:
-    ds = tf.data.Dataset.from_tensor_slices(np.arange(900)).batch(9, drop_remainder=True)
-    ds = ds.map(lambda row: (row[:-1], row[1:])).shuffle(10000)
-    return ds.batch(16, drop_remainder=True).prefetch(tf.data.experimental.AUTOTUNE)
-
-
 @shape("haiku transformer", ids=0, take=20)
 def haiku_transformer() -> Iterator[Any]:
     ds = tf.data.Dataset.from_tensor_slices(np.arange(300))
-    ds = ds.window(9, shift=8, drop_remainder=True)
-    ds = ds.flat_map(lambda window: window.batch(9, drop_remainder=True))
-    ds = ds.map(lambda row: (row[:-1], row[1:])).repeat()
-    ds = ds.shuffle(buffer_size=30, seed=6).batch(4, drop_remainder=True)
-    return ds.as_numpy_iterator()
-
-
-@shape("tensorflow tutorial nmt", ids=1, only="0", open="shuffle")
-def tutorial_nmt() -> Any:
-    inputs, targets = np.arange(80) * 3, np.arange(80)
-    is_train = np.random.default_rng(0).uniform(size=(80,)) < 0.8
-    return [
-        tf.data.Dataset.from_tensor_slices((inputs[chosen], targets[chosen])).shuffle(80).batch(8)
-        for chosen in (is_train, ~is_train)
-    ]
+    ds = ds.window(9, shift=8, drop_remainder=True).flat_map(
+        lambda window: window.batch(9, drop_remainder=True)
+    )
+    ds = ds.map(lambda row: (row[:-1], row[1:])).repeat().shuffle(buffer_size=30, seed=6)
+    return ds.batch(4, drop_remainder=True).as_numpy_iterator()
