@@ -22,8 +22,8 @@ from shardctl.settings.read_settings import SHORT_FORM, ReadSettings
 if TYPE_CHECKING:
     from shardctl.base.arrays import Int64s
     from shardctl.iteration.iteration import Iteration
-    from shardctl.order.plan_order import PlannedOrder
     from shardctl.iteration.regrouped import Kept
+    from shardctl.order.plan_order import PlannedOrder
     from shardctl.stages.stages import ByData, Pipeline, Read
     from shardctl.verbs.lint.answer import Finding
 
