@@ -95,6 +95,8 @@ class Inspection(Tabular):
     dataset, spec: what it reads, found by the names of its files; None where it reads none.
     datasets: the datasets of a mixture of several, by the references in the stages.
     refused: why the order cannot be predicted though every stage can, None if it can.
+    iterated: the line that iterates it, where a function returns no dataset but what iterates one.
+    assumptions: what the answer depends on though it was not stated, in sentences.
     """
 
     name: str = ""
@@ -105,6 +107,8 @@ class Inspection(Tabular):
     spec: str | None = None
     datasets: Mapping[str, Dataset] = field(default_factory=dict, hash=False)
     refused: str | None = None
+    iterated: SourceLine | None = None
+    assumptions: tuple[str, ...] = ()
 
     @property
     def predictable(self) -> bool:
@@ -176,14 +180,6 @@ class Inspection(Tabular):
             )
         if self.refused is not None:
             raise UnpredictableOrderError(self.refused)
-
-    def check_order(self) -> None:
-        """Refuse a pipeline whose first pass cannot be predicted, whatever its stages are.
-
-        Raises:
-            ShardctlError: why.
-        """
-        self.order()
 
     @checked
     def findings(self) -> tuple[Finding, ...]:
