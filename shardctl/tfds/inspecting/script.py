@@ -167,7 +167,11 @@ class ScriptFunction:
 
 
 def inspect_script(
-    script: ScriptFunction, *, loop: Loop = "python", only: str | None = None
+    script: ScriptFunction,
+    *,
+    loop: Loop = "python",
+    only: str | None = None,
+    assume_seeds: bool = False,
 ) -> tuple[Inspection, ...]:
     """Return the answers for the datasets that a function of a script returns.
 
@@ -186,7 +190,8 @@ def inspect_script(
             raise UsageError(f"{said} returns no dataset {quoted(only)}; it returns: {names}")
         datasets = {only: datasets[only]}
     return tuple(
-        inspected(dataset, lines=lines, loop=loop, name=name) for name, dataset in datasets.items()
+        inspected(dataset, lines=lines, loop=loop, name=name, assume_seeds=assume_seeds)
+        for name, dataset in datasets.items()
     )
 
 

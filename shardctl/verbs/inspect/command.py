@@ -2,11 +2,12 @@
 """`shardctl inspect`: the stages of a real tf.data pipeline, and what fixes its order."""
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.options.shared import Text, Word, argument
+from shardctl.cli.options.shared import Flag, Text, Word, argument
 from shardctl.cli.output import (
     Formats,
     OutputOptions,
@@ -28,6 +29,7 @@ FORMATS = Formats(
         "json": as_json("verbs.inspect.view:inspect_document"),
         "yaml": as_text("verbs.inspect.view:project_yaml"),
         "csv": as_csv("verbs.inspect.view:inspect_rows"),
+        "patch": as_text("verbs.inspect.view:inspect_patch"),
     }
 )
 
@@ -38,6 +40,8 @@ def inspect(
     arguments: Annotated[list[str] | None, argument()] = None,
     only: Text = None,
     loop: Word = "python",
+    patch: Flag = False,
+    assume_seeds: Flag = False,
 ) -> None:
     """Show a real tf.data pipeline stage by stage, and what makes its order nondeterministic.
 
@@ -45,6 +49,9 @@ def inspect(
     its shuffles, caches and mixtures. No example is read. The function may return several datasets,
     in a dict, a list or beside other values. -f yaml writes a shardctl.yaml, with which the other
     commands predict the same order without TensorFlow.
+
+    Where the order is nondeterministic, the smallest change that fixes it is named: a seed, or
+    deterministic=True. --patch writes it as a diff. --assume-seeds answers as if it were made.
 
     Exits with 1 if the order is nondeterministic.
 
@@ -56,21 +63,29 @@ def inspect(
       --only NAME: Only this one of several datasets.
       --loop python|keras-fit: The training loop: python, or keras-fit, which makes two iterators an
         epoch.
+      --patch: Write the changes that make the order deterministic as a diff, for patch -p0.
+      --assume-seeds: Answer about the pipeline with these changes; the answer lists them.
 
     Examples:
       # Show the stages between the files and the training
       shardctl inspect train.py:make_dataset
       # Write a shardctl.yaml, so that all commands here use this pipeline
       shardctl inspect train.py:make_dataset -o shardctl.yaml -- train seed=7
+      # Make its order deterministic
+      shardctl inspect train.py:make_dataset --patch | patch -p0
     """
     from shardctl.tfds.imports import quiet_tensorflow
 
+    if patch:
+        if out.format not in ("table", "patch"):
+            raise UsageError(f"--patch and --format {out.format}: choose one")
+        out = replace(out, format="patch")
     name_a_function(function, "inspect")
     with quiet_tensorflow(warn):
         from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
 
         script = ScriptFunction.parsed(function, arguments or ())
-        found = inspect_script(script, loop=loop, only=only)
+        found = inspect_script(script, loop=loop, only=only, assume_seeds=assume_seeds)
         chunks = list(FORMATS.render(out, found, function))
     _write(out, chunks, found)
     if not all(one.predictable for one in found):
