@@ -81,7 +81,7 @@ def _inspection(
         stages=parts.pipeline(found.pipeline),
         loop=loop,
     )
-    remedies = _Remedies(found, parts, line_of)
+    remedies = _Remedies(found, line_of)
     stages, is_open = _shown(found, parts, settings, remedies)
     # Where everything is predictable, a `deterministic=False` that affects nothing is dropped, so
     # that commands take the settings.
@@ -233,8 +233,8 @@ class _Remedies:
     changed: the parts as they are then, by the ids of those that were found.
     """
 
-    def __init__(self, found: FoundPipeline, parts: _Parts, line_of: LineOf) -> None:
-        self._found, self._parts, self._line_of = found, parts, line_of
+    def __init__(self, found: FoundPipeline, line_of: LineOf) -> None:
+        self._found, self._line_of = found, line_of
         self._seeds: dict[object, int] = {}
         self.assumed: list[Cure] = []
         self.changed: dict[int, Part] = {}
