@@ -390,6 +390,8 @@ def _why_open(reader: FoundReader, parts: _Parts) -> str | None:
                 "only the global seed fixes the order of its files, and TFDS then interleaves with "
                 "deterministic=False"
             )
+        if reader.in_order == "false":
+            return "deterministic=False yields examples in order of completion"
         settings.check_predictable(ordered=reader.dataset.ordered)
         if reader.pair is not None and settings.shuffle_seed is None and reader.in_order != "false":
             return "its files are shuffled under another global seed than those of another reader"

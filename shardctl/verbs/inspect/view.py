@@ -59,7 +59,7 @@ def _title(inspection: Inspection, function: str) -> str:
 
 
 def _row(number: int, stage: InspectedStage) -> Sequence[str]:
-    shown = stage.effect if stage.reason is None else Cell(stage.effect, "error")
+    shown = stage.effect if stage.reason is None else Cell("nondeterministic, see below", "error")
     return str(number), _INDENT * stage.level + stage.call, shown, str(stage.line or "-")
 
 
