@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from shardctl.base.columns import RecordStream, picked, stream_of
+from shardctl.base.columns import RecordStream, picked, record_of, stream_of
 from shardctl.base.text import printable
 from shardctl.dataset.dataset import Dataset
 from shardctl.dataset.folders import folders_of
+from shardctl.draw.step_rows import heading
 from shardctl.draw.tables import Cell, Screen, columns, indented, paragraph, table
 from shardctl.errors import UsageError
 from shardctl.files.documents import Document, to_yaml
@@ -32,8 +33,7 @@ def inspect_table(
     for index, inspection in enumerate(inspections):
         if index:
             yield "\n"
-        yield paragraph(_title(inspection, function), screen, style="bold")
-        yield from _assumed(inspection, screen)
+        yield from heading(_title(inspection, function), inspection.assumptions, screen, "bold")
         rows = [_row(number, stage) for number, stage in enumerate(inspection.stages, 1)]
         yield table(_COLUMNS, rows, screen)
         yield "\n"
@@ -42,11 +42,6 @@ def inspect_table(
             headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}"
             yield paragraph(headline, screen, style=finding.severity)
             yield from indented(f"fix: {finding.fix}", screen)
-
-
-def _assumed(inspection: Inspection, screen: Screen) -> Iterator[str]:
-    for text in inspection.assumptions:
-        yield paragraph(f"assumed: {text}", screen, style="warning")
 
 
 def _title(inspection: Inspection, function: str) -> str:
@@ -65,7 +60,7 @@ def _row(number: int, stage: InspectedStage) -> Sequence[str]:
 
 def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
     if inspection.predictable:
-        under = " with these changes" if inspection.assumptions else ""
+        under = " under these assumptions" if inspection.assumptions else ""
         said = (
             f"The order is deterministic{under}; -f yaml writes the shardctl.yaml of this pipeline."
         )
@@ -125,8 +120,9 @@ def _pipeline_record(inspection: Inspection) -> Document:
             }
             for found in inspection.open
         ],
-        "assumptions": list(inspection.assumptions),
         "refused": inspection.refused,
+        "iterated": record_of(inspection.iterated, _LINE),
+        "assumptions": [*inspection.assumptions],
         "findings": [picked(finding, _FINDING) for finding in inspection.findings()],
     }
 
@@ -178,8 +174,7 @@ def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[s
     if dataset is None:
         raise UsageError("the pipeline reads no dataset, so that commands have nothing to read")
     yield f"# The pipeline of {printable(function, 200)}, as shardctl inspect found it.\n"
-    for text in inspection.assumptions:
-        yield f"# Assumed: {printable(text, 500)}\n"
+    yield from (f"# Assumed: {printable(said, 500)}\n" for said in inspection.assumptions)
     for found in inspection.open:
         yield f"# {printable(str(found), 500)}\n"
     # How commands name the dataset, which may be several folders.
