@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import shardctl
-from shardctl.tfds.inspecting.inspect import Lines
-from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
+from shardctl.tfds.inspecting.script import ScriptFunction, chosen, inspect_script
+from shardctl.tfds.inspecting.watch import Lines
 from shardctl.tfds.training.pipeline import resume_like
 from shardctl.verbs.inspect.answer import Inspection, SourceLine
 from shardctl.verbs.inspect.cure import patch_of, set_argument, set_shuffle_seed
@@ -116,9 +116,14 @@ def inspected(name: str, *, assume_seeds: bool = False) -> Inspection:
     return found
 
 
+def made(name: str) -> Any:
+    (found,) = chosen(ScriptFunction.parsed(f"train.py:{name}"), Lines()).values()
+    return found.dataset
+
+
 def yielded(name: str) -> list[list[int]]:
     """Return what three passes of the dataset of a function yield."""
-    dataset = ScriptFunction.parsed(f"train.py:{name}").called(Lines())
+    dataset = made(name)
     passes = [[np.ravel(each).tolist() for each in dataset.as_numpy_iterator()] for _ in range(3)]
     return [[number for each in one for number in each] for one in passes]
 
@@ -147,9 +152,7 @@ def test_a_patched_script_yields_what_was_assumed(script: Path, name: str, num_e
     assert passes == yielded(name) == [plain(assumed, index) for index in range(3)]
     assert passes == [plain(again, index) for index in range(3)]
     n = len(passes[0]) // 3
-    rest = resume_like(
-        lambda: ScriptFunction.parsed(f"train.py:{name}").called(Lines()), consumed=n
-    )
+    rest = resume_like(lambda: made(name), consumed=n)
     assert [i for each in rest.as_numpy_iterator() for i in np.ravel(each)] == passes[0][n:]
 
 
