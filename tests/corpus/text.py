@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from tests.corpus.world import keras, np, of_photos, shape, tf, tfds, tokenized, tokens
+from tests.corpus.world import np, shape, tf, tfds, tokenized, tokens
 
 DIR = "."
 AUTOTUNE = -1
