@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -161,47 +161,39 @@ class Operation:
 
     def dataset(self) -> Any:
         """Return the `tf.data.Dataset` that it is, made anew."""
-        return self._made(self.graph.below(self.node), self.node.name)
-
-    def applied(self, row: Sequence[Any]) -> Any:
-        """Return the `tf.data.Dataset` that its function makes of an element.
-
-        row: the components of that element.
-        """
         tf = tensorflow()
-        node = tf.compat.v1.NodeDef
-        # `flat_map` of that one element.
-        one, called = node(name="one", op="TensorDataset"), node(name="all", op="FlatMapDataset")
-        nodes = [one, called]
-        for place, value in enumerate(row):
-            nodes.append(node(name=f"value_{place}", op="Const"))
-            tensor = tf.make_tensor_proto(value)
-            nodes[-1].attr["value"].tensor.CopyFrom(tensor)
-            nodes[-1].attr["dtype"].type = tensor.dtype
-            one.input.append(nodes[-1].name)
-            one.attr["Toutput_types"].list.type.append(tensor.dtype)
-            one.attr["output_shapes"].list.shape.add()
-        # What the function captures, with all that it needs.
-        kinds, first = self.attributes["Targuments"].list.type, len(self.inputs)
-        captured = self.node.input[first : first + len(kinds)]
-        called.input.extend([one.name, *captured])
-        for name in ("f", "Targuments", "output_types", "output_shapes"):
-            called.attr[name].CopyFrom(self.attributes[name])
-        below = (self.graph.below(self.graph.nodes[_name(tensor)]) for tensor in captured)
-        nodes += {one.name: one for needed in below for one in needed}.values()
-        return self._made(nodes, called.name)
-
-    def _made(self, nodes: Iterable[Any], last: str) -> Any:
-        tf = tensorflow()
-        # A graph with the library of functions, ending in the _Retval that TensorFlow expects.
+        # A graph of the node and all below it, with the library of functions, ending in the _Retval
+        # that TensorFlow expects.
         definition = tf.compat.v1.GraphDef()
         definition.library.CopyFrom(self.graph.definition.library)
-        definition.node.extend(nodes)
-        end = definition.node.add(name="dataset", op="_Retval", input=[last])
+        definition.node.extend(self.graph.below(self.node))
+        end = definition.node.add(name="dataset", op="_Retval", input=[self.node.name])
         end.attr["T"].type = tf.variant.as_datatype_enum
         end.attr["index"].i = 0
         variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
         return tf.data.experimental.from_variant(variant, self.types)
+
+    def applied(self, element: Any) -> Any:
+        """Return the `tf.data.Dataset` that its function makes of an element, within a function."""
+        tf = tensorflow()
+        definition = tf.compat.v1.GraphDef()
+        definition.library.CopyFrom(self.graph.definition.library)
+        # `flat_map` of that one element, and what the function captures with all that it needs.
+        kinds, first = self.attributes["Targuments"].list.type, len(self.inputs)
+        captured = self.node.input[first : first + len(kinds)]
+        one = definition.node.add(name="one", op="Placeholder")
+        one.attr["dtype"].type = tf.variant.as_datatype_enum
+        one.attr["shape"].shape.SetInParent()
+        called = definition.node.add(name="all", op="FlatMapDataset", input=["one", *captured])
+        for name in ("f", "Targuments", "output_types", "output_shapes"):
+            called.attr[name].CopyFrom(self.attributes[name])
+        below = (self.graph.below(self.graph.nodes[_name(tensor)]) for tensor in captured)
+        definition.node.extend({node.name: node for needed in below for node in needed}.values())
+        given = tf.data.experimental.to_variant(tf.data.Dataset.from_tensors(element))
+        (made,) = tf.graph_util.import_graph_def(
+            definition, input_map={"one:0": given}, return_elements=["all:0"], name="own"
+        )
+        return tf.data.experimental.from_variant(made, self.types)
 
     @property
     def is_identity(self) -> bool:

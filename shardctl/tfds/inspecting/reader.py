@@ -316,23 +316,16 @@ def function_of(operation: Operation) -> FileFunction | None:
     return file_function(operation.function)
 
 
-def opener_of(operation: Operation) -> Callable[[str, int], Any] | None:
-    """Return what makes the elements of a reader's file from a record on, by its own function.
+def opener_of(operation: Operation) -> Callable[[Any], Any] | None:
+    """Return what makes the elements of a file, given its path, as the reader's own function does.
 
-    None where that is told by the rows how much of a file it reads.
+    None where that takes more than the path.
     """
     function = function_of(operation)
-    if function is None or (function.skip, function.take) != (None, None):
-        return None
-    if operation.op in _LINES:
-        made, whole = function.opened, lambda path: path
-    else:
-        rows = rows_of(operation.input)
-        paths = [_whole(os.fsdecode(path)) for path in rows.columns[function.path].tolist()]
-        places = {path: place for place, path in enumerate(paths)}
-        made, whole = operation.applied, lambda path: [c[places[path]] for c in rows.columns]
-    assert made is not None
-    return lambda path, start: made(whole(path)).skip(start - function.skips)
+    if function is None or operation.op in _LINES:
+        return None if function is None else function.opened
+    columns = rows_of(operation.input).columns
+    return operation.applied if len(columns) == 1 else None
 
 
 def found_reader(operation: Operation) -> FoundReader:

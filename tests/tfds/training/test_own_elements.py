@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from shardctl.base.arrays import Int64s
-from shardctl.dataset.dataset import Dataset, Split, as_dataset
+from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import as_settings
 from shardctl.tfds.inspecting.inspect import inspect
@@ -22,18 +21,17 @@ from shardctl.tfds.training.edited_graph import EditedGraph, NotRebuildable
 from shardctl.tfds.training.own_elements import (
     OwnElements,
     Rest,
-    Source,
     element_after,
     file_source,
     node_source,
     num_examples_before,
     num_examples_of,
 )
+from shardctl.verbs.inspect.answer import CountedElements
 from tests.cases import add_cases
 from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset
 
-CODES = ExampleCodes(as_dataset("range(40)"), ["elements"])
 DATASET = Dataset(name="d", splits=(Split(name="train", shard_lengths=(5, 5)),))
 
 
@@ -58,17 +56,18 @@ def test_partial_batches_are_counted_as_they_are(stages: str) -> None:
 
 
 def test_an_end_that_is_far_off_is_counted_and_not_followed_to() -> None:
-    def counted(stages: str) -> Order:
-        return plan_order(DATASET, None, as_settings({"stages": stages})).order
+    def counted(stages: str) -> CountedElements:
+        return CountedElements(as_settings({"stages": stages}))
 
     endless = counted("range(3) | repeat | batch(2)")
     assert (endless.num_steps, endless.steps_up_to(100)) == (None, 100)
     assert endless.examples_in_steps(0, 3)[1].tolist() == [0, 1, 2, 0, 1, 2]
     far = counted("range(3) | repeat(1000000000) | batch(2)")
-    assert (far.num_steps, num_examples_of(far)) == (1500000000, 3000000000)
+    assert (far.num_steps, num_examples_of(far)) == (1500000000, None)
     assert element_after(endless, 1000) == element_after(far, 1000) == 500
     near = counted("range(100001) | batch(1)")
     assert (near.num_steps, near.steps_up_to(200_000)) == (100_001, 100_001)
+    assert (num_examples_of(near), element_after(near, 100_001)) == (100_001, 100_001)
     with pytest.raises(UsageError, match="yields 100,001 examples"):
         element_after(near, 100_002)
     parted = counted("range(10) | batch(4) | repeat(3)")
@@ -121,17 +120,6 @@ def test_what_cannot_be_made_of_examples_is_refused(tf: Any, of: Any) -> None:
 # Elements of sources by their places.
 
 
-def recorded(codes: ExampleCodes, *, with_ids: bool = False) -> Source:
-    """Return the records of a dataset as they are in its files."""
-    import tensorflow as tf
-
-    def opened(path: str, start: int) -> Any:
-        return tf.data.TFRecordDataset(path).skip(start)
-
-    types = (tf.TensorSpec([], tf.string),) * (2 if with_ids else 1)
-    return file_source(codes, types, opened, with_ids=with_ids)
-
-
 def test_records_come_in_the_order_asked_for(tf: Any, tfds: Any, tmp_path: Path) -> None:
     folder = build_dataset(tmp_path, splits={"train": [300, 0, 7], "test": [4]})
     decode = tfds.builder_from_directory(folder).info.features.deserialize_example
@@ -139,7 +127,7 @@ def test_records_come_in_the_order_asked_for(tf: Any, tfds: Any, tmp_path: Path)
     codes = ExampleCodes(dataset, ["test", "train"])
     rng = random.Random(3)
     for with_ids in (False, True):
-        source = recorded(codes, with_ids=with_ids)
+        source = file_source(dataset, codes, with_ids=with_ids)
         for _ in range(3):
             wanted = np.array([rng.randrange(311) for _ in range(rng.randrange(40))], np.int64)
             found = source.elements(wanted)
@@ -154,7 +142,7 @@ def test_a_file_is_read_on_where_it_was_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = read_tfds_folder(build_dataset(tmp_path, splits={"train": [400]}))
-    source = recorded(ExampleCodes(dataset, ["train"]))
+    source = file_source(dataset, ExampleCodes(dataset, ["train"]), with_ids=False)
     opened, real = list[Any](), source.open
 
     def noted(*of: Any) -> Any:
@@ -170,14 +158,14 @@ def test_a_file_is_read_on_where_it_was_left(
 def test_elements_of_a_node_are_those_of_the_dataset(tf: Any) -> None:
     own = tf.data.Dataset.from_tensor_slices(([5, 6, 7], ["a", "b", "c"])).shuffle(3)
     edited = EditedGraph(own)
-    source = node_source(edited.root.leaves[0], CODES)
+    source = node_source(edited.graph, edited.root.leaves[0])
     assert source.elements(np.array([2, 0, 2])) == [(7, b"c"), (5, b"a"), (7, b"c")]
 
 
 # Dataset objects beside the order that is predicted of them.
 
 
-class Given:
+class Given(CountedElements):
     """Batches of these widths over 0, 1, 2, .."""
 
     def __init__(self, sizes: list[int]) -> None:
@@ -195,8 +183,8 @@ class Given:
 def test_windows_end_behind_partial_batches(tf: Any) -> None:
     edited = EditedGraph(tf.data.Dataset.range(40).shuffle(9).batch(3).repeat(2))
     sizes = [3, 3, 1, 3, 2, 2, 3, 3, 3, 3]
-    source = node_source(edited.root.leaves[0], CODES)
-    rest = Rest(edited=edited, sources=[source], elements=Given(sizes), start=1, window=9)  # type: ignore[arg-type]
+    source = node_source(edited.graph, edited.root.leaves[0])
+    rest = Rest(edited=edited, sources=[source], elements=Given(sizes), start=1, window=9)
     windows = [window.tolist() for window in rest.windows()]
     assert windows == [[1, 3], [3, 4], [4, 5], [5, 6], [6, 7], [7, 10]]
     found = [batch.tolist() for batch in rest.dataset().as_numpy_iterator()]
