@@ -212,6 +212,17 @@ OTHER_FORMATS = ("mds", "webdataset", "arrow")
 # What tf.data reads line by line, or in pieces of one length; TFDS reads none of them.
 LINE_FORMATS = ("text", "csv", "fixed_length")
 RECORD_FORMATS = FILE_FORMATS + OTHER_FORMATS + LINE_FORMATS
+POSITIONS = "positions"  # of elements that no file of a dataset holds
+
+
+def has_builder(file_format: str) -> bool:
+    """Whether TFDS may have a builder of it; of a mixture several formats are named.
+
+    >>> has_builder("tfrecord"), has_builder("tfrecord + positions")
+    (True, False)
+    """
+    return not {*file_format.split(" + ")} & {POSITIONS, *LINE_FORMATS}
+
 
 # TFDS core/file_adapters.py, DEFAULT_FILE_FORMAT.
 DEFAULT_FILE_FORMAT = "tfrecord"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from shardctl.base.arguments import checked, keep_fields, kind_of, made_kind
 from shardctl.base.hooks import provided
 from shardctl.base.text import choices, counted, dataset_title, in_short, nearest_first, quoted
-from shardctl.base.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
+from shardctl.base.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX, POSITIONS
 from shardctl.dataset.identity import DatasetIdentity, FolderIdentity, SplitSize, paths_left
 from shardctl.dataset.shard_files import PackedInts, ShardFiles
 from shardctl.errors import DatasetError, NotASplitError, UsageError
@@ -110,7 +110,6 @@ COUNTED_LAYOUT = "layout of record files"
 
 SOURCE = re.compile(r"(?:(range|generator)\((\d{1,19})\)|counter\(\))(?:-\d+)?")
 ELEMENTS = "elements"  # its split
-POSITIONS = "positions"  # its origin, and its file format
 _NEVER_REACHED = 1 << 40  # elements of what has no end
 
 _PIECE = 1 << 16  # file names made at once
@@ -273,11 +272,11 @@ class Split:
         """Return the base name of a shard's file."""
         return self.location(shard_index)[1].rpartition("/")[2]
 
-    @cached_property
-    def is_source(self) -> bool:
-        """Whether no file holds its examples: they are the elements of a source, by positions."""
-        names = self.files[0].names if len(self.files) == 1 else None
-        return names is not None and len(names) == 1 and SOURCE.fullmatch(names[0]) is not None
+    @property
+    def is_generated(self) -> bool:
+        """Whether its examples are those of a generator, see `source_dataset`."""
+        names = self.files[0].names if self.files else None
+        return names is not None and names[0].startswith("generator(")
 
     @cached_property
     def template(self) -> str | None:
@@ -558,7 +557,7 @@ def source_dataset(reference: str) -> Dataset | None:
         shard_lengths=(int(found[2] or _NEVER_REACHED),),
         files=(ShardFiles(names=(reference,), num_shards=1),),
     )
-    return Dataset(name=reference, splits=(split,), file_format=POSITIONS, origin=POSITIONS)
+    return Dataset(name=reference, splits=(split,), file_format=POSITIONS, origin="no files")
 
 
 def as_dataset(given: DatasetLike) -> Dataset:

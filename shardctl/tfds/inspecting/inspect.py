@@ -66,7 +66,8 @@ def assembled(
     # The same pipeline under the seeds of the cures: what is still open then, stays so.
     parts = _Parts.of(found, remedies.changed)
     told = tuple(map(str, dict.fromkeys(remedies.assumed)))
-    return replace(_inspection(found, parts, line_of, loop, name)[0], assumptions=told)
+    answer = _inspection(found, parts, line_of, loop, name)[0]
+    return replace(answer, assumptions=(*told, *answer.assumptions))
 
 
 def _inspection(
@@ -94,7 +95,7 @@ def _inspection(
         datasets=parts.datasets if len(parts.datasets) > 1 else {},
     )
     # Whether the order can really be computed is tried once, here.
-    return made if is_open else replace(made, refused=_refusal(made)), remedies
+    return made if is_open else _with_order(made), remedies
 
 
 def _in_order(part: Part) -> Part:
@@ -106,13 +107,15 @@ def _in_order(part: Part) -> Part:
     return replace(part, deterministic=None) if is_loose else part
 
 
-def _refusal(inspection: Inspection) -> str | None:
-    """Return why the first pass cannot be predicted though every stage can; None if it can."""
+def _with_order(inspection: Inspection) -> Inspection:
+    """Return an inspection that knows whether its first pass can be predicted, and on what terms.
+
+    Every stage can be.
+    """
     try:
-        inspection.order()
+        return replace(inspection, assumptions=inspection.order().assumptions)
     except ShardctlError as error:
-        return _spelled(error)
-    return None
+        return replace(inspection, refused=_spelled(error))
 
 
 def _spelled(error: ShardctlError) -> str:

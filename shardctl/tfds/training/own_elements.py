@@ -15,7 +15,7 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import choices, counted
-from shardctl.base.tfds_rules import WHOLE_DATASET
+from shardctl.base.tfds_rules import POSITIONS, WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.order import Order, Origin
@@ -23,7 +23,8 @@ from shardctl.order.reader_node import ReaderNode
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.short_form import settings_of_read, stages_of
-from shardctl.stages.pipelines import readers_of
+from shardctl.stages.pipelines import parts_of, readers_of
+from shardctl.stages.stages import Zip
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting.graph import Operation
 from shardctl.tfds.inspecting.reader import function_of, opener_of
@@ -45,6 +46,11 @@ def element_after(order: Order, consumed: int) -> int:
     Raises:
         UsageError: there are fewer, or the number ends within an element.
     """
+    if consumed and order.dataset.file_format == POSITIONS and _zips(order):
+        raise UsageError(
+            f"consumed={consumed}: zip puts elements of several orders into one, which count "
+            "as one to a script and as several here; give steps=N batches"
+        )
     total = num_examples_of(order)
     if consumed < 0 or (total is not None and consumed > total):
         raise UsageError(
@@ -62,6 +68,11 @@ def element_after(order: Order, consumed: int) -> int:
             f"{before} to {after - 1}; whole steps end after {before} and {after} examples"
         )
     return element
+
+
+def _zips(order: Order) -> bool:
+    stages = order.stages if isinstance(order, StagedOrder) else None
+    return stages is not None and any(isinstance(part, Zip) for part in parts_of(stages))
 
 
 def width_of(order: Order, element: int) -> int:

@@ -16,6 +16,7 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.columns import Cell, OnDemand, Records, Tabular, rows_of
 from shardctl.base.phrase import option, refused
 from shardctl.base.progress import Progress, Watch
+from shardctl.base.tfds_rules import POSITIONS
 from shardctl.dataset.dataset import DatasetLike
 from shardctl.errors import UsageError
 from shardctl.order.order import MAX_POSITIONS, Order, check_answerable
@@ -41,9 +42,9 @@ class Match:
     epoch: int
     step: int | None
     id: int | str
-    tfds_id: str
-    filename: str
-    index_in_shard: int
+    tfds_id: str | None
+    filename: str | None
+    index_in_shard: int | None
     index_in_batch: int | None = None
 
 
@@ -64,13 +65,17 @@ MATCH_FIELDS = ("position", "epoch", "step", "id", "tfds_id", "filename", "index
 def match_columns(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Cell]:
     """Return the MATCH_FIELDS of the examples with these codes and positions as columns."""
     split, shard, index = order.codes.places(codes)
+    names: Cell = order.codes.tfds_ids_at(split, shard, index)
+    files: Cell = shard_names(order.dataset.splits, split, shard)
+    if order.dataset.file_format == POSITIONS:
+        names = files = index = None
     return [
         positions,
         order.epoch_of(positions),
         order.steps_of(positions)[0] if order.has_steps else None,
         order.codes.ids(codes),
-        order.codes.tfds_ids_at(split, shard, index),
-        shard_names(order.dataset.splits, split, shard),
+        names,
+        files,
         index,
     ]
 
