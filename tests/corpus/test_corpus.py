@@ -38,9 +38,6 @@ MISSING: dict[str, str] = {
         ),
         "padding": "big_vision_eval clu_padded",
         "stages that depend on the data": "lm1b_packed wmt_eval sst2 tutorial_word2vec rlds_steps",
-        "sources without TFDS": (
-            "nlp_seq keras_lines_seeded tutorial_csv_in_order tutorial_csv_lines fixed_length"
-        ),
         "stages": (
             "efficientnet_eval trajectories windows_of_trajectories interleaved_shards "
             "saved_and_loaded"

@@ -373,7 +373,7 @@ def _keyed(elements: Order) -> StagedOrder:
 # What a dataset object yields from some element on, made by its own maps and batches.
 
 _STRETCH, _MAX_STRETCH = 1 << 13, 1 << 21
-_LONGEST = 1 << 20  # elements of a section, of which all but the last are full
+_LONGEST = 1 << 20  # examples of a section, whose elements but the last are full
 
 
 @dataclass(kw_only=True, eq=False)
@@ -410,7 +410,7 @@ class Rest:
         full, at = self.edited.full_width, self.start
         while True:
             with self._lock:
-                most = self.elements.steps_up_to(at + _LONGEST)
+                most = self.elements.steps_up_to(at + max(_LONGEST // full, 1))
                 if most <= at:
                     return
                 first = self._before(at)
