@@ -28,8 +28,10 @@ from shardctl.stages.part import KernelPair, OfTensorflow, Source, Stage
 from shardctl.stages.stages import Read
 from shardctl.tfds.builder_layout import Builder, builder_of, dataset_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
-from shardctl.tfds.inspecting.inspect import Inspected, inspect, is_dataset
+from shardctl.tfds.inspecting.inspect import Inspected, inspected
+from shardctl.tfds.inspecting.watch import Iterators, Lines, Returned, is_dataset
 from shardctl.tfds.training.edited_graph import NotRebuildable
+from shardctl.tfds.training.iterating_code import IteratingCode
 from shardctl.tfds.training.own_elements import (
     OwnElements,
     element_after,
@@ -288,8 +290,13 @@ def resume_like(
     be continued, which a warning says; the same goes for maps that count in variables, or call
     Python.
 
+    Where a function returns no dataset but what iterates one (a generator, `tfds.as_numpy`), that
+    is called, and its Python code yields what it makes of the rest. This code starts anew: what it
+    keeps itself, as a counter or a buffer of its own, is not resumed.
+
     Args:
-        dataset: a `tf.data.Dataset`, made as the interrupted one was; or a function that makes it.
+        dataset: a `tf.data.Dataset`, made as the interrupted one was; or a function that makes it,
+            or that returns what iterates it.
         consumed: examples yielded in this pass, counted over all of its epochs.
         steps: elements yielded, in place of `consumed`: batches, where it ends with batches.
         pass_index: which iteration of the dataset object was interrupted, from 0.
@@ -307,12 +314,26 @@ def resume_like(
         raise UsageError("give consumed=N examples, or steps=N batches")
     if pass_index < 0:
         raise UsageError(f"pass_index={pass_index}: passes count from 0")
-    # A function is called here, so that inspection sees a dataset that was not iterated.
+    tensorflow()
+    lines, found = Lines(), dataset
     if not is_dataset(dataset):
-        dataset = dataset()
-    inspection = inspect(dataset, loop=loop)
+        iterators = Iterators(lambda iterated: iterated.dataset)
+        with lines.watched(), iterators.watched():
+            found = dataset()
+        if not is_dataset(found):
+            code = IteratingCode(
+                iterators=iterators,
+                lines=lines,
+                left=(consumed if steps is None else steps) or 0,
+                counts_steps=steps is not None,
+                pass_index=pass_index,
+                loop=loop,
+            )
+            return code.resumed(found)
+    made = Returned(dataset=found).after([] if found is dataset else iterators.made)
+    inspection = inspected(made, lines=lines, loop=loop)
     inspection.check_predictable()
-    own = OwnElements.of(dataset, inspection, pass_index)
+    own = OwnElements.of(found, inspection, pass_index)
     if steps is None:
         steps = element_after(own.elements, consumed or 0)
     # `steps_up_to(n)` is n, or less where the order ends before.
