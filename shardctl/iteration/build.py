@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.iteration.batch import Batch, Unbatch
+from shardctl.iteration.batch import Batch, Unbatch, Windows
 from shardctl.iteration.combinations import Chosen, Directed, Sampled, Zip
 from shardctl.iteration.iteration import EVERYTHING, Iteration, Node, Source
 from shardctl.iteration.repeat import Concatenate, Repeat
@@ -182,6 +182,7 @@ NODES: dict[type[parts.Part], Callable[..., Node]] = {
     call.Batch: lambda self, stage, node: Batch(
         node, stage.size, drop_remainder=stage.drop_remainder
     ),
+    call.Window: lambda self, stage, node: Windows(node, stage),
     call.Unbatch: lambda self, stage, node: Unbatch(node),
     call.Shard: lambda self, stage, node: Strided(node, first=stage.index, stride=stage.num_shards),
     call.Take: lambda self, stage, node: Strided(
@@ -190,6 +191,7 @@ NODES: dict[type[parts.Part], Callable[..., Node]] = {
     call.Skip: _skipped,
     call.Cache: lambda self, stage, node: Cache(node),
     call.Map: lambda self, stage, node: self.read_ahead(node, stage.calls or 0),
+    call.Scan: lambda self, stage, node: Strided(node),
     call.Prefetch: lambda self, stage, node: self.read_ahead(node, stage.size, has_prefetch=True),
     call.AssertCardinality: lambda self, stage, node: Asserted(node, stage.count),
     call.WithOptions: lambda self, stage, node: Strided(node),

@@ -106,6 +106,32 @@ class Batch(parts.Stage):
         return count // self.size if self.drop_remainder else -(-count // self.size)
 
 
+class Window(parts.Stage):
+    """`ds.window(size, shift, stride, drop_remainder)`, and the `flat_map` that batches a window.
+
+    shift: elements from the start of a window to that of the next; None is `size`.
+    """
+
+    name = "window"
+    is_plain = False
+    effect = "puts neighbours together, one batch a window; keeps the order"
+    size: parts.PositiveCount
+    shift: parts.PositiveCount | None = None
+    stride: parts.PositiveCount = 1
+    drop_remainder: bool = False
+
+    @property
+    def span(self) -> int:
+        """The elements from the first of a window to its last."""
+        return (self.size - 1) * self.stride + 1
+
+    def whole_length(self, count: int) -> int:
+        """Return the number of windows."""
+        # A window begins wherever an element is left; a whole one needs its last element too.
+        missing = self.span - 1 if self.drop_remainder else 0
+        return -(-max(count - missing, 0) // (self.shift or self.size))
+
+
 class Unbatch(parts.Stage):
     """`ds.unbatch()`."""
 
@@ -236,6 +262,16 @@ class Map(parts.Stage):
         return Map(calls="auto", deterministic=True) if self.calls is None else self
 
 
+class Scan(parts.Stage):
+    """`ds.scan(initial_state, f)`: an element for each one, made with a state kept along the way."""
+
+    name = "scan"
+    is_plain = False
+    effect = "keeps the order; what it yields depends on the elements before, too"
+    parameters = (parts.value("", "initial_state", takes="code"), parts.FUNCTION)
+    keeps_order = True
+
+
 class Prefetch(parts.Stage):
     """`ds.prefetch(size)`: no other order, but it reads ahead; "auto" is AUTOTUNE."""
 
@@ -334,10 +370,10 @@ _BY = {
     "it keeps the order of the run that wrote its files": (CACHE_IN_FILE, "snapshot"),
     "how many elements come of each depends on the data": ("flat_map", "interleave"),
     "which elements come, and when, depends on the data": (
-        *("window", "group_by_window", "bucket_by_sequence_length", "take_while", "unique"),
+        *("group_by_window", "bucket_by_sequence_length", "take_while", "unique"),
         *("ignore_errors", "rejection_resample"),
     ),
-    "the script's own code decides what it yields": ("scan", "apply", "from_generator"),
+    "the script's own code decides what it yields": ("apply", "from_generator"),
     "what it lists is read by code; list_files('data/*', seed=7) | interleave(cycle_length=4) has "
     "an order": ("list_files",),
     "its files are named by code; TFRecordDataset('data/*') has an order": ("TFRecordDataset",),

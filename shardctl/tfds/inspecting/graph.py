@@ -28,6 +28,7 @@ BATCHES = (
     "BatchDataset",
     "BatchDatasetV2",
     "ParallelBatchDataset",
+    "MapAndBatchDataset",
     "PaddedBatchDataset",
     "PaddedBatchDatasetV2",
 )

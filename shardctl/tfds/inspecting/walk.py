@@ -73,7 +73,11 @@ class _Walk:
     ) -> Pipeline:
         """Return a pipeline from a source, which is `last`, and the operations behind it."""
         made = self._as_shared(last, Pipeline(source=source, stages=stages))
-        for operation in rest:
+        for place, operation in enumerate(rest):
+            # A window and the flat_map that batches it are one stage.
+            after = rest[place + 1] if place + 1 < len(rest) else None
+            if after is not None and stage_of.batched_window(after):
+                continue
             behind = self._stages(operation, level)
             # After each operation: any object on the way may be the shared one.
             made = self._as_shared(operation, replace(made, stages=(*made.stages, *behind)))

@@ -22,7 +22,7 @@ Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped
 _OPS: Mapping[Kind, tuple[str, ...]] = {
     "batch": (*graph.BATCHES, "DenseToSparseBatchDataset"),
     "unbatch": ("UnbatchDataset",),
-    "kept": (*graph.MAPS, "ParallelMapDataset", "PrefetchDataset"),
+    "kept": (*graph.MAPS, "ParallelMapDataset", "ParseExampleDatasetV2", "PrefetchDataset"),
     "dropped": graph.GUARDS,
     "order": graph.CHOOSES,
     "merged": ("ConcatenateDataset", "DirectedInterleaveDataset"),
@@ -112,7 +112,9 @@ def size_of(here: Operation) -> int:
     Raises:
         NotRebuildable: TensorFlow computes it anew.
     """
-    size = graph.constant(here.others[0])
+    # By its name, since what a map of `map_and_batch` captures comes before it.
+    given = here.arguments
+    size = graph.constant(given.get("batch_size", given.get("buffer_size")))
     if size is None:
         raise NotRebuildable(f"the size of {here.op} is not written in its graph")
     return int(size)
@@ -280,7 +282,7 @@ class EditedGraph:
             below = node.inputs[0]
             while self._keeps_batches(below):
                 below = below.inputs[0]
-            if below.kind != "batch":
+            if below.kind != "batch" or below.operation.function is not None:
                 raise NotRebuildable("unbatch takes apart what maps have made of batches")
             self._cancelled.update((id(node), id(below)))
         for below in node.inputs:
