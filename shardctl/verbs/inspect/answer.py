@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from shardctl.base.arguments import checked, keep_fields
 from shardctl.base.columns import Tabular
+from shardctl.base.hooks import provided
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
@@ -21,8 +22,9 @@ from shardctl.settings.read_settings import SHORT_FORM, ReadSettings
 if TYPE_CHECKING:
     from shardctl.base.arrays import Int64s
     from shardctl.iteration.iteration import Iteration
+    from shardctl.iteration.regrouped import Kept
     from shardctl.order.plan_order import PlannedOrder
-    from shardctl.stages.stages import Pipeline, Read
+    from shardctl.stages.stages import ByData, Pipeline, Read
     from shardctl.verbs.lint.answer import Finding
 
 
@@ -101,6 +103,8 @@ class Inspection(Tabular):
     dataset, spec: what it reads, found by the names of its files; None where it reads none.
     datasets: the datasets of a mixture of several, by the references in the stages.
     refused: why the order cannot be predicted though every stage can, None if it can.
+    iterated: the line that iterates it, where a function returns no dataset but what iterates one.
+    assumptions: what the answer depends on though it was not stated, in sentences.
     """
 
     name: str = ""
@@ -111,6 +115,8 @@ class Inspection(Tabular):
     spec: str | None = None
     datasets: Mapping[str, Dataset] = field(default_factory=dict, hash=False)
     refused: str | None = None
+    iterated: SourceLine | None = None
+    assumptions: tuple[str, ...] = ()
 
     @property
     def predictable(self) -> bool:
@@ -258,7 +264,7 @@ class CountedElements:
         self.settings = settings
         self.sources = tuple(sources_of(stages))
         self._zips = any(isinstance(part, Zip) for part in parts_of(stages))
-        self._node = build(stages, no_reader, seeds=ScriptSeeds(settings.global_seed))
+        self._node = build(stages, no_reader, seeds=ScriptSeeds(settings.global_seed), kept=_kept)
 
     @cached_property
     def _root(self) -> Iteration:
@@ -352,6 +358,11 @@ class CountedElements:
         import numpy as np
 
         return range(*self._root.before(np.array([step, step + 1])).tolist())
+
+
+def _kept(stage: ByData) -> Kept:
+    kept: Kept = provided("kept")(stage.name, stage.kept, None)
+    return kept
 
 
 def no_reader(read: Read) -> NoReturn:

@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from shardctl.base.columns import RecordStream, picked, stream_of
+from shardctl.base.columns import RecordStream, picked, record_of, stream_of
 from shardctl.base.text import printable
 from shardctl.dataset.dataset import Dataset
 from shardctl.dataset.folders import folders_of
+from shardctl.draw.step_rows import heading
 from shardctl.draw.tables import Cell, Screen, columns, indented, paragraph, table
 from shardctl.errors import UsageError
 from shardctl.files.documents import Document, to_yaml
@@ -31,7 +32,7 @@ def inspect_table(
     for index, inspection in enumerate(inspections):
         if index:
             yield "\n"
-        yield paragraph(_title(inspection, function), screen, style="bold")
+        yield from heading(_title(inspection, function), inspection.assumptions, screen, "bold")
         rows = [_row(number, stage) for number, stage in enumerate(inspection.stages, 1)]
         yield table(_COLUMNS, rows, screen)
         yield "\n"
@@ -101,6 +102,8 @@ def _pipeline_record(inspection: Inspection) -> Document:
             for found in inspection.open
         ],
         "refused": inspection.refused,
+        "iterated": record_of(inspection.iterated, _LINE),
+        "assumptions": [*inspection.assumptions],
         "findings": [picked(finding, _FINDING) for finding in inspection.findings()],
     }
 
@@ -135,6 +138,7 @@ def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[s
     if dataset is None:
         raise UsageError("the pipeline reads no dataset, so that commands have nothing to read")
     yield f"# The pipeline of {printable(function, 200)}, as shardctl inspect found it.\n"
+    yield from (f"# Assumed: {printable(said, 500)}\n" for said in inspection.assumptions)
     for found in inspection.open:
         said = printable(f"{found.stage.call}: {found.reason}", 500)
         yield f"# Its order is nondeterministic: {said}\n"
