@@ -18,6 +18,7 @@ from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.stages import part as parts
 
+_READY_FIRST = "deterministic=False yields in order of completion"
 _LONGEST_SHOWN = 300  # characters of a pipeline, in a repr
 
 
@@ -254,7 +255,7 @@ class Map(parts.Stage):
             return None
         # The argument of the call counts before the option of the pipeline.
         said = deterministic if self.deterministic is None else self.deterministic
-        return "deterministic=False yields in order of completion" if said is False else None
+        return _READY_FIRST if said is False else None
 
     @property
     def as_run(self) -> parts.Stage:
@@ -263,7 +264,7 @@ class Map(parts.Stage):
 
 
 class Scan(parts.Stage):
-    """`ds.scan(initial_state, f)`: an element for each one, made with a state kept along the way."""
+    """`ds.scan(initial_state, f)`: one element of each, which depends on those before it."""
 
     name = "scan"
     is_plain = False
@@ -544,7 +545,7 @@ class Values(parts.Source):
         return len(self.values)
 
 
-class _Mixture(parts.Source):
+class Mixture(parts.Source):
     """What combines several datasets."""
 
     inputs: tuple[Pipeline, ...] = parts.argument("datasets", takes="pipelines")
@@ -555,7 +556,7 @@ class _Mixture(parts.Source):
             raise UsageError(f"{self.name}: an input, or several, is needed")
 
 
-class Zip(_Mixture):
+class Zip(Mixture):
     """`tf.data.Dataset.zip(inputs)`: an element holds one of each, in their order."""
 
     name = "zip"
@@ -570,7 +571,7 @@ class Zip(_Mixture):
         return min(known)
 
 
-class SampleFromDatasets(_Mixture):
+class SampleFromDatasets(Mixture):
     """`tf.data.Dataset.sample_from_datasets(inputs, weights, seed, stop_on_empty_dataset, ..)`.
 
     weights_dtype: what TensorFlow makes of the weights, "float32" of Python's own numbers and
@@ -621,13 +622,10 @@ class SampleFromDatasets(_Mixture):
         return None if self.stop_on_empty else _sum(others)
 
 
-class ChooseFromDatasets(_Mixture):
-    """`tf.data.Dataset.choose_from_datasets(inputs, choices, stop_on_empty_dataset)`."""
+class Choosing(Mixture):
+    """A mixture in which numbers say which input comes next."""
 
-    name = "choose_from_datasets"
-    effect = "takes the next dataset as chosen"
     choices: Pipeline = parts.argument("choice_dataset", takes="pipeline")
-    stop_on_empty: bool = parts.argument("stop_on_empty_dataset", default=True)
 
     @property
     def fed_by(self) -> tuple[Pipeline, ...]:
@@ -638,6 +636,36 @@ class ChooseFromDatasets(_Mixture):
         """Return that there is no end, where no input has one; else it is unknown."""
         # Choices may end before their inputs do.
         return math.inf if all(count == math.inf for count in others) else None
+
+
+class ChooseFromDatasets(Choosing):
+    """`tf.data.Dataset.choose_from_datasets(inputs, choices, stop_on_empty_dataset)`."""
+
+    name = "choose_from_datasets"
+    effect = "takes the next dataset as chosen"
+    stop_on_empty: bool = parts.argument("stop_on_empty_dataset", default=True)
+
+
+class InterleaveDatasets(Choosing):
+    """`ds.interleave(f, ..)` or `ds.flat_map(f)`, whose function makes one input of each number.
+
+    choices: the numbers of inputs, as they are read: an input is opened anew for each.
+    calls, deterministic: as in the call.
+    is_legacy: it is `tf.data.experimental.parallel_interleave`.
+    """
+
+    name = "interleave_datasets"
+    effect = "reads so many of the datasets in turn, each as it is chosen"
+    cycle_length: parts.PositiveCount = 1
+    block_length: parts.PositiveCount = 1
+    calls: parts.Calls | None = parts.argument("num_parallel_calls", default=None)
+    deterministic: bool | None = None
+    is_legacy: bool = False
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that threads yield in order of completion, where they do."""
+        said = deterministic if self.deterministic is None else self.deterministic
+        return _READY_FIRST if self.calls is not None and said is False else None
 
 
 class Shared(parts.Source):

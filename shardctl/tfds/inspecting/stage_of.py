@@ -34,6 +34,9 @@ def stages_of_operation(operation: Operation, options: Options) -> tuple[Stage, 
 def opaque(operation: Operation) -> Opaque:
     """Return the stage of an operation that says nothing about its order."""
     named = graph.call_name(operation.op)
+    if operation.op in graph.INTERLEAVES and any(map(graph.has_state, operation.inputs[1:])):
+        reason = "each dataset that it makes takes its turn of one that reshuffles or caches"
+        return Opaque(call=named, reason=reason)
     for known in (operation.op, "from_generator" if named == "generator" else named):
         if known in WHY_OPEN:
             return Opaque(call=known, reason=WHY_OPEN[known])
@@ -77,6 +80,12 @@ def _shuffle_and_repeat(operation: Operation, options: Options) -> Made:
         call="shuffle_and_repeat",
         reason="options say not to fuse shuffle and repeat, and it is both; leave them out",
     )
+
+
+_WINDOWS = (
+    "its elements are datasets; with flat_map(lambda window: window.batch(SIZE)) behind it they "
+    "are batches"
+)
 
 
 def batched_window(operation: Operation) -> call.Window | None:
@@ -264,6 +273,7 @@ _STAGES: Mapping[str, Callable[[Operation, Options], Made]] = {
     "UnbatchDataset": _unbatch,
     "RebatchDatasetV2": _rebatch,
     "ScanDataset": _scan,
+    "WindowDataset": lambda *_: Opaque(call="window", reason=_WINDOWS),
     "FlatMapDataset": lambda op, _: batched_window(op) or opaque(op),
     "RebatchDataset": _legacy_rebatch,
     **dict.fromkeys(("ShuffleAndRepeatDataset", "ShuffleAndRepeatDatasetV2"), _shuffle_and_repeat),

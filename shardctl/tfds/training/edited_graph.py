@@ -14,6 +14,8 @@ from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting import graph
 from shardctl.tfds.inspecting.graph import Graph, Operation, operation_of
+from shardctl.tfds.inspecting.reader import reads_files
+from shardctl.tfds.inspecting.stage_of import batched_window
 
 Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped", "leaf"]
 
@@ -151,6 +153,10 @@ class EditedGraph:
     def _tree(self, here: Operation, source: int | None = None) -> GraphNode:
         """Return the tree below a dataset; `source` is that of all in it, told by their index."""
         kind = _KINDS.get(here.op, "leaf")
+        if batched_window(here) or (not reads_files(here) and here.made is not None):
+            raise NotRebuildable(
+                "its function makes elements of several others, or datasets of them"
+            )
         indexed = source is not None
         # A leaf, or a zip of sources that count alike, is one source. Below such a zip every leaf
         # belongs to it.
