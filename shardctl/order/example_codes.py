@@ -95,7 +95,7 @@ class ExampleCodes:
         self.num_codes = total
 
     @property
-    def splits(self) -> tuple[Split, ...]:
+    def whole_splits(self) -> tuple[Split, ...]:
         """The splits that are read, in the order of their codes."""
         return tuple(self.dataset.splits[index] for index in self._splits)
 

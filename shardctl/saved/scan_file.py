@@ -74,7 +74,7 @@ class Scan:
         return np.concatenate(
             [
                 self.values.get(split.name, np.full((split.num_examples, *shape), UNSEEN))
-                for split in codes.splits
+                for split in codes.whole_splits
             ]
         )
 
