@@ -74,7 +74,7 @@ class Scan:
         return np.concatenate(
             [
                 self.values.get(split.name, np.full((split.num_examples, *shape), UNSEEN))
-                for split in codes.whole_splits
+                for split in map(codes.dataset.split, codes.splits.names)
             ]
         )
 

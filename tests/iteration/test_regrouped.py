@@ -105,5 +105,5 @@ def test_elements_are_those_of_tensorflow(tf: Any, number: int) -> None:
         codes = np.arange(SIZE)
         query, places = iteration.places_of(codes)
         flat = [code for one in expected for code in one]
-        assert sorted(zip(places.tolist(), query.tolist())) == list(enumerate(flat))
+        assert sorted(zip(places.tolist(), query.tolist(), strict=True)) == list(enumerate(flat))
     assert node.cardinality == int(ds.cardinality()), case.text

@@ -145,7 +145,11 @@ def _line_of_script(frame: FrameType | None) -> tuple[SourceLine | None, bool]:
         path = frame.f_code.co_filename
         if is_of_script(path):
             text = linecache.getline(path, frame.f_lineno).strip()
-            return SourceLine(file=shown_path(path), line=frame.f_lineno, text=text), True
+            # Where the call that runs ends, which tells it from others on its line.
+            places = itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None)
+            _, line, _, column = next(places, (None,) * 4)
+            end = None if line is None or column is None else (line, column)
+            return SourceLine(file=shown_path(path), line=frame.f_lineno, text=text, end=end), True
         frame = frame.f_back
     return None, frame is not None
 
