@@ -42,18 +42,7 @@ from shardctl.metadata.names import (
     parse_dataset_name,
 )
 from shardctl.metadata.project_file import Project
-from shardctl.stores.stores import (
-    A_SLASH_LOST,
-    AnyPath,
-    RemotePath,
-    has_lost_a_slash,
-    is_file,
-    is_folder,
-    is_remote,
-    path_of,
-    way_below,
-    working_folder,
-)
+from shardctl.stores import stores
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
@@ -155,7 +144,7 @@ def named_dataset(
 ) -> NamedDataset:
     """Return which dataset is chosen, and from where, whether or not it is there; see above."""
     source: Source = "option"
-    folder = cwd = cwd or working_folder()
+    folder = cwd = cwd or stores.working_folder()
     said_by = None
     # The order of these branches is the precedence that `choose_dataset` promises.
     if not refs and (named := env.get(ENVIRONMENT_VARIABLE)):
@@ -203,7 +192,7 @@ def is_fixed(ref: str) -> bool:
 
 def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
     """Return a reference as a file in `folder` states it: of a relative path the one from there."""
-    if is_remote(ref):
+    if stores.is_remote(ref):
         return public_url(ref)
     if is_fixed(ref) or not _is_path(ref, cwd):
         return ref
@@ -214,7 +203,7 @@ def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
 
 
 def _is_path(ref: str, cwd: Path) -> bool:
-    if is_remote(ref):
+    if stores.is_remote(ref):
         return True
     path = cwd / ref
     if not os.path.exists(path):
@@ -247,7 +236,7 @@ def read_dataset(
     """
     dirs, counting = data_dirs(data_dir, env, Project()), bare.Counting(cache=cache)
     return _read_all(
-        refs, _Search(dirs=dirs, env=env, cwd=cwd or working_folder(), counting=counting)
+        refs, _Search(dirs=dirs, env=env, cwd=cwd or stores.working_folder(), counting=counting)
     )
 
 
@@ -261,8 +250,8 @@ class _Search:
     counting: bare.Counting
     on_disk: bool = False
 
-    def path(self, ref: str) -> AnyPath:
-        return path_of(expand_home(ref, self.env), self.cwd)
+    def path(self, ref: str) -> stores.AnyPath:
+        return stores.path_of(expand_home(ref, self.env), self.cwd)
 
 
 def _read_all(refs: Sequence[str | os.PathLike[str]], search: _Search) -> Dataset:
@@ -274,7 +263,7 @@ def _read_all(refs: Sequence[str | os.PathLike[str]], search: _Search) -> Datase
 def _read(ref: str, search: _Search) -> Dataset:
     if not ref or "\0" in ref:
         raise DatasetError(f"no dataset {quoted(ref)}; {_FORMS}")
-    if search.on_disk and is_remote(ref):
+    if search.on_disk and stores.is_remote(ref):
         raise DatasetError(f"{quoted(ref, 200)} is not on a disk")
     # The order matters: what exists wins over what it could mean as a name.
     for read in (_folder, _file, _record_files, _name):
@@ -296,7 +285,7 @@ _FORMS = (
 
 def _folder(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
-    if isinstance(path, RemotePath):
+    if isinstance(path, stores.RemotePath):
         return None if _names_a_file(path) else _remote_folder(ref, path, search)
     if not os.path.isdir(path):
         return None
@@ -310,19 +299,21 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
     return _with_records(ref, path, found, search)
 
 
-def _remote_folder(ref: str, path: RemotePath, search: _Search) -> Dataset:
+def _remote_folder(ref: str, path: stores.RemotePath, search: _Search) -> Dataset:
     with contextlib.suppress(NotThereError):  # as a rule it is there, so that nothing else is asked
         return tfds_metadata.dataset_in(path)
     try:
         found = [folder for folder in tfds_metadata.tfds_folders(path) if folder != path]
-        if not found and not is_folder(path):
+        if not found and not stores.is_folder(path):
             raise NotThereError
     except NotThereError as error:
         raise DatasetError(f"no file or folder {quoted(ref, 200)}") from error
     return _with_records(ref, path, found, search)
 
 
-def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Search) -> Dataset:
+def _with_records(
+    ref: str, path: stores.AnyPath, found: Sequence[stores.AnyPath], search: _Search
+) -> Dataset:
     """Return the dataset of a folder in which, or below which, datasets with metadata were found.
 
     Where it holds record files beside those below, either may be meant.
@@ -331,7 +322,7 @@ def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Se
         return tfds_metadata.dataset_in(path)
     holds_records = bare.holds_record_files(str(path))
     if found and holds_records:
-        below = choices(way_below(path, folder) for folder in found)
+        below = choices(stores.way_below(path, folder) for folder in found)
         raise DatasetError(
             f"{quoted(ref, 200)} holds record files, and below it are datasets with "
             f"{DATASET_INFO_FILENAME}: {below}; name one of these, or the files by a pattern as "
@@ -351,13 +342,13 @@ def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Se
         ) from error
 
 
-def _names_a_file(path: RemotePath) -> bool:
+def _names_a_file(path: stores.RemotePath) -> bool:
     """Return whether a URL is that of a file; where its name does not tell, the store is asked."""
     if path.name == DATASET_INFO_FILENAME or path.suffix in LAYOUT_SUFFIXES:
         return True
     if _means_record_files(path.name):
         return True
-    return bare.looks_like_records(path.name) and is_file(path)
+    return bare.looks_like_records(path.name) and stores.is_file(path)
 
 
 def _file(ref: str, search: _Search) -> Dataset | None:
@@ -370,7 +361,7 @@ def _file(ref: str, search: _Search) -> Dataset | None:
         from shardctl.metadata.layouts import read_layout_file
 
         return read_layout_file(path)
-    if isinstance(path, RemotePath) and _means_record_files(path.name):
+    if isinstance(path, stores.RemotePath) and _means_record_files(path.name):
         return None
     if not bare.is_record_file(str(path)):
         raise DatasetError(
@@ -403,8 +394,8 @@ def _record_files(ref: str, search: _Search) -> Dataset | None:
 
 
 def _name(ref: str, search: _Search) -> Dataset | None:
-    if has_lost_a_slash(ref):
-        raise DatasetError(f"no file or folder {quoted(ref, 200)}; {A_SLASH_LOST}")
+    if stores.has_lost_a_slash(ref):
+        raise DatasetError(f"no file or folder {quoted(ref, 200)}; {stores.A_SLASH_LOST}")
     if ref.endswith((*LAYOUT_SUFFIXES, "/")) or re.match(r"[./~\\]", ref):
         raise DatasetError(f"no file or folder {quoted(ref, 200)}")
     name = parse_dataset_name(ref)

@@ -8,18 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+from shardctl import errors
 from shardctl.base.phrase import option_name
 from shardctl.base.text import printable, public_url, quoted
 from shardctl.cli import completion
 from shardctl.cli.options.shared import Flag, Text, option
 from shardctl.cli.output import DATASET, say, warn
-from shardctl.errors import (
-    DatasetError,
-    NotASplitError,
-    ShardctlError,
-    UnnamedDatasetError,
-    UsageError,
-)
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
@@ -122,7 +116,7 @@ def dataset_and_refs(
     )
     # `note` is set if the built-in dataset was chosen because nothing else was named.
     if chosen.note is not None and is_read and options.must_be_named:
-        raise UnnamedDatasetError(
+        raise errors.UnnamedDatasetError(
             "no dataset is named, and this answer is kept or checked: name one with --dataset REF, "
             "in SHARDCTL_DATASET, or as dataset: in shardctl.yaml"
         )
@@ -158,9 +152,9 @@ def refuse_no_spec(spec: str | None, source: DatasetOptions) -> None:
         # Only for the error about a SPEC; every other problem is reported later, by the command
         # itself.
         resolved_spec(chosen_dataset(source, project_here(say_so=False)), spec)
-    except NotASplitError:
+    except errors.NotASplitError:
         raise
-    except ShardctlError:
+    except errors.ShardctlError:
         return
 
 
@@ -240,7 +234,7 @@ def plan_of_file(
     for name, value in given.items():
         if value is not None:
             said = name if name == "SPEC" else option_name(name)
-            raise UsageError(f"{said} with --plan: the plan file holds the whole pipeline")
+            raise errors.UsageError(f"{said} with --plan: the plan file holds the whole pipeline")
     plan = parse_plan(text_on_stdin(), source="stdin") if path == "-" else read_plan(path)
     found = dataset_of_plan(plan, source, path)
     refs = refs_to_keep(found, output, on_this_machine=True)
@@ -270,7 +264,7 @@ def snapshot_of_file(path: str, else_: str) -> Snapshot:
 
     found = comparable_of_file(path)
     if not isinstance(found, Snapshot):
-        raise UsageError(f"{quoted(path)} is a {found.kind}; {else_}")
+        raise errors.UsageError(f"{quoted(path)} is a {found.kind}; {else_}")
     return found
 
 
@@ -290,7 +284,7 @@ def dataset_of_snapshot(
 def refuse_allow_version(*, given: bool) -> None:
     """Refuse `--allow-version` where no plan file is compared with the dataset."""
     if given:
-        raise UsageError("--allow-version is for a plan file; name one with --plan FILE")
+        raise errors.UsageError("--allow-version is for a plan file; name one with --plan FILE")
 
 
 def dataset_of_plan(plan: ResumePlan, options: DatasetOptions, path: str) -> ChosenDataset:
@@ -310,7 +304,7 @@ def dataset_of_plan(plan: ResumePlan, options: DatasetOptions, path: str) -> Cho
         named = replace(options, dataset=refs)
         try:
             found = dataset_and_refs(named, project, folder=Path(path).parent)
-        except ShardctlError as error:
+        except errors.ShardctlError as error:
             failed.append(error)
             continue
         # The same fingerprint: the same files. A dataset that has changed is the second choice.
@@ -320,7 +314,7 @@ def dataset_of_plan(plan: ResumePlan, options: DatasetOptions, path: str) -> Cho
     if others:  # it has changed, which is said where the plan is applied
         return others[0]
     label = "stdin" if path == "-" else printable(path)
-    raise DatasetError(
+    raise errors.DatasetError(
         f"{label}: {failed[0]}; say where the plan's dataset is with --dataset REF"
     ) from failed[0]
 

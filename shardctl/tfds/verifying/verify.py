@@ -33,14 +33,7 @@ from shardctl.tfds.training.read_config import (
     fitted,
     global_seed_of,
 )
-from shardctl.tfds.verifying.real_files import (
-    BATCH_SIZE,
-    IndexRanges,
-    Pass,
-    RealFiles,
-    iterate_whole,
-    why_not_files,
-)
+from shardctl.tfds.verifying import real_files
 from shardctl.verbs.resume import proof
 from shardctl.verbs.resume.answer import codes_of
 from shardctl.verbs.resume.apply_plan import applied
@@ -136,7 +129,7 @@ Compare = Callable[[Iterable[Int64s], Iterable[Int64s]], verdict.StreamMismatch 
 
 
 def difference(
-    opened: Callable[[int], Pass],
+    opened: Callable[[int], real_files.Pass],
     expected: Callable[[], Iterable[Int64s]],
     codes: ExampleCodes,
     window: Window,
@@ -149,7 +142,7 @@ def difference(
     """
     # Fast in large batches. If TensorFlow gives up, what it yielded before is lost with the batch,
     # so it is read again one by one.
-    for size in (BATCH_SIZE, 1):
+    for size in (real_files.BATCH_SIZE, 1):
         read = opened(size)
         mismatch = compare(expected(), read)
         # After one error-free round, or after the slow one, the answer stands.
@@ -207,7 +200,7 @@ class ReadCheck:
         # Checked before anything is opened.
         verdict.check_take(self.take)
         tensorflow()
-        reason = why_not_files(self.reads)
+        reason = real_files.why_not_files(self.reads)
         # Before TensorFlow opens any of them: it dies of some lengths, and waits at a FIFO.
         self.checks = check_files_read(self.reads, WATCHING.get())
         # The first reason wins, but the files are checked in either case.
@@ -219,11 +212,11 @@ class ReadCheck:
     @staticmethod
     def source(
         read: verdict.Source, resolved: Resolved, codes: ExampleCodes
-    ) -> RealFiles | IndexRanges:
+    ) -> real_files.RealFiles | real_files.IndexRanges:
         """Return what reads a spec, by its files or over index ranges."""
         if read == "files":
-            return RealFiles.of(resolved, codes)
-        return IndexRanges(resolved=resolved, codes=codes)
+            return real_files.RealFiles.of(resolved, codes)
+        return real_files.IndexRanges(resolved=resolved, codes=codes)
 
     def answer(self, **said: Any) -> Verification:
         """Return what came out, and what is wrong with the files; `said` are the other fields."""
@@ -283,7 +276,7 @@ class _Check(ReadCheck):
         pass_index = order.settings.pass_index
         source = self.source(window.read, self.planned.resolved, order.codes)
 
-        def opened(size: int) -> Pass:
+        def opened(size: int) -> real_files.Pass:
             settings = order.settings
             if size == 1:  # a batch in which TensorFlow gives up holds nothing
                 settings = replace(settings, batch=None, drop_remainder=False)
@@ -293,8 +286,8 @@ class _Check(ReadCheck):
             in_fit = bool(pass_index) and settings.loop == "keras-fit"
             if not in_fit:
                 # Earlier passes use up seeds; in `fit` the recorder reads them itself.
-                iterate_whole(reading, pass_index)
-            return Pass(
+                real_files.iterate_whole(reading, pass_index)
+            return real_files.Pass(
                 reading=reading,
                 size=size,
                 stop=None if whole else window.stop,
@@ -420,11 +413,11 @@ class _PlanCheck(ReadCheck):
         progress = Progress(None, "examples", size)
         source = self.source(self.read, self._resolved, self._codes)
 
-        def opened(at_once: int) -> Pass:
+        def opened(at_once: int) -> real_files.Pass:
             alone = replace(plan, settings=replace(plan.settings, batch=None))
             # Where TensorFlow gives up, a batch holds nothing.
             reading = source.resumed(alone if at_once == 1 else plan, host)
-            return Pass(reading=reading, size=at_once, stop=size, progress=progress)
+            return real_files.Pass(reading=reading, size=at_once, stop=size, progress=progress)
 
         def compare(
             expected: Iterable[Int64s], found: Iterable[Int64s]

@@ -20,22 +20,11 @@ from shardctl.base.progress import Progress
 from shardctl.base.text import counted, in_short
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, Split, as_dataset
-from shardctl.order.file_formats import (
-    as_read_by,
-    refuse_open_hosts,
-    refuse_open_splits,
-    resolved_spec,
-)
+from shardctl.order import file_formats, sources
 from shardctl.order.loader_order import LoaderOrder, loader_version
 from shardctl.order.order import CHUNK_SIZE, Order, Origin
 from shardctl.order.plan_order import as_warnings
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.order.sources import (
-    in_one_dataset,
-    refuse_other_sources,
-    refuse_unread_spec,
-    spec_of_reader,
-)
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.read_settings import ReadSettings, with_stand_in_seeds
 from shardctl.settings.short_form import Chain, chain_of, of_one_reader, settings_of_read, stages_of
@@ -241,7 +230,7 @@ class OfLoader:
             raise refused("{loader=} shares nothing among hosts", loader=settings.loader)
         version = loader_version(settings)
         self.settings = replace(settings, host=None, loader_version=version.version)
-        kept = as_read_by(resolved, settings)
+        kept = file_formats.as_read_by(resolved, settings)
         said = (*version.warnings, *as_warnings(version.assumptions))
         self.resolved = replace(kept, warnings=(*kept.warnings, *said))
         self.reads = reads_of(resolved.dataset, resolved.ranges)
@@ -255,7 +244,7 @@ class OfLoader:
             UsageError: too many hosts for so many files; the loader refuses the settings.
             UnpredictableOrderError: the loader, or the order of the splits, is nondeterministic.
         """
-        refuse_open_splits(self.resolved)
+        file_formats.refuse_open_splits(self.resolved)
         reads = self.reads
         for index in range(num_hosts):
             host = Host(index=index, count=num_hosts) if num_hosts > 1 else None
@@ -359,16 +348,16 @@ def sharing_of(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sh
         UnpredictableOrderError: the order of the splits is nondeterministic.
     """
     if not settings.reader.shares_in_modes:
-        return OfLoader(resolved_spec(dataset, spec), settings)
-    refuse_unread_spec(spec, settings)
+        return OfLoader(file_formats.resolved_spec(dataset, spec), settings)
+    sources.refuse_unread_spec(spec, settings)
     alone, stages = of_one_reader(settings), stages_of(replace(settings, host=None))
-    refuse_other_sources(stages)
+    sources.refuse_other_sources(stages)
     _refuse_one_host(stages)
     found = {}
     for read in readers_of(stages):
         own = dataset if read.data is None else as_dataset(read.data)
         # Equal readers are one entry; a second use reads the same share again.
-        resolved = resolved_spec(own, spec_of_reader(read, own, spec))
+        resolved = file_formats.resolved_spec(own, sources.spec_of_reader(read, own, spec))
         found[read] = settings_of_read(settings, read), resolved
     sharing = OfReaders(settings if alone is None else alone[0], list(found.values()))
     sharing.reads_again = len(readers_of(stages)) > len(found)
@@ -426,7 +415,7 @@ class OfReaders:
         )
         self.ways, self.judged = tuple(HOST_MODES), settings.host_by
         self._pipeline = stages_of(self.settings.followed)
-        whole, parts = in_one_dataset(self._found)
+        whole, parts = sources.in_one_dataset(self._found)
         self._readers = []
         for own, (_, _, ranges) in zip(self._own, parts, strict=True):
             rows = reads_of(whole, ranges)
@@ -499,7 +488,7 @@ class OfReaders:
             )
         mode = HOST_MODES[way]
         for resolved in self._found:
-            refuse_open_hosts(resolved, mode, num_hosts)
+            file_formats.refuse_open_hosts(resolved, mode, num_hosts)
         columns = mode.host_reads(self._all, num_hosts)
         own = [columns]
         if self.num_readers > 1:
@@ -561,7 +550,7 @@ class OfReaders:
         """Return what each host yields of one epoch in batches of one size."""
         mode = self.settings.host_mode
         for resolved in self._found:
-            refuse_open_hosts(resolved, mode, num_hosts)
+            file_formats.refuse_open_hosts(resolved, mode, num_hosts)
         sizes = [mode.num_examples(reader, num_hosts) for reader in self._readers]
         pipeline = in_batches(self._pipeline, batch, drop=drop)
         chain = self._chain_of(pipeline)

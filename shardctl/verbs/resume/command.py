@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shardctl.cli.options import shared
 from shardctl.cli.options.dataset import (
     DatasetOptions,
     dataset_and_refs,
@@ -17,17 +18,6 @@ from shardctl.cli.options.dataset import (
     refuse_no_spec,
 )
 from shardctl.cli.options.order import OrderOptions, steps_of_epoch
-from shardctl.cli.options.shared import (
-    AllowVersionOption,
-    Flag,
-    Number,
-    SpecArgument,
-    Text,
-    number,
-    option,
-    real_number,
-    whole_number,
-)
 from shardctl.cli.output import (
     AllOption,
     Formats,
@@ -56,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def _counts(text: Any) -> tuple[int, ...]:
-    return tuple(whole_number(0)(part.strip()) for part in str(text).split(","))
+    return tuple(shared.whole_number(0)(part.strip()) for part in str(text).split(","))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,23 +73,23 @@ class ResumeOptions:
       --risk R: With --mode at-least-once: fewer examples are lost on average [default: 1e-06].
     """
 
-    consumed: Annotated[Any, option(parse=_counts)] = None
-    steps: Annotated[Any, number("--steps", "--step", minimum=0)] = None
-    epoch: Annotated[Any, number(minimum=0)] = None
-    seen: Text = None
-    mode: Annotated[Any, option()] = None
+    consumed: Annotated[Any, shared.option(parse=_counts)] = None
+    steps: Annotated[Any, shared.number("--steps", "--step", minimum=0)] = None
+    epoch: Annotated[Any, shared.number(minimum=0)] = None
+    seen: shared.Text = None
+    mode: Annotated[Any, shared.option()] = None
     risk: Annotated[
         Any,
-        option(
-            parse=real_number(
+        shared.option(
+            parse=shared.real_number(
                 lambda risk: 0 < risk < float("inf"),
                 "a number above 0 and at most the size of the buffer is needed",
             )
         ),
     ] = None
-    hosts: Number = None
-    to_hosts: Number = None
-    framework: Annotated[Any, option("--for")] = None
+    hosts: shared.Number = None
+    to_hosts: shared.Number = None
+    framework: Annotated[Any, shared.option("--for")] = None
 
     def given(self) -> dict[str, Any]:
         """Return what is given, by the names of the options."""
@@ -146,10 +136,10 @@ def resume(
     reading: OrderOptions,
     out: OutputOptions,
     stopped: ResumeOptions,
-    spec: SpecArgument = None,
-    plan: Text = None,
-    allow_version: AllowVersionOption = False,
-    prove: Flag = False,
+    spec: shared.SpecArgument = None,
+    plan: shared.Text = None,
+    allow_version: shared.AllowVersionOption = False,
+    prove: shared.Flag = False,
     every_row: AllOption = False,
 ) -> None:
     """Print the file instructions from which a pipeline resumes where it stopped.

@@ -10,6 +10,7 @@ import typer
 from shardctl.base.phrase import option_name
 from shardctl.base.progress import WATCHING
 from shardctl.base.text import quoted
+from shardctl.cli.options import shared
 from shardctl.cli.options.dataset import (
     DatasetOptions,
     chosen_dataset,
@@ -20,16 +21,6 @@ from shardctl.cli.options.dataset import (
     snapshot_of_file,
 )
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import (
-    AllowVersionOption,
-    Flag,
-    Number,
-    RunnerOption,
-    Splits,
-    Text,
-    chosen_runner,
-    number,
-)
 from shardctl.cli.output import AllOption, Formats, OutputOptions, ProgressBars, verb_formats, warn
 from shardctl.errors import UsageError
 from shardctl.files.streams import silent_libraries
@@ -55,13 +46,13 @@ def verify(
     source: DatasetOptions,
     reading: OrderOptions,
     out: OutputOptions,
-    specs: Splits = None,
-    files: Flag = False,
-    take: Annotated[Any, number(minimum=-1)] = None,
-    plan: Text = None,
-    jobs: Number = None,
-    runner: RunnerOption = "local",
-    allow_version: AllowVersionOption = False,
+    specs: shared.Splits = None,
+    files: shared.Flag = False,
+    take: Annotated[Any, shared.number(minimum=-1)] = None,
+    plan: shared.Text = None,
+    jobs: shared.Number = None,
+    runner: shared.RunnerOption = "local",
+    allow_version: shared.AllowVersionOption = False,
     every_row: AllOption = False,
 ) -> None:
     """Read the order with the installed TFDS and TensorFlow, and compare it with the prediction.
@@ -109,7 +100,7 @@ def verify(
     others = {"plan": plan, "allow_version": allow_version or None}
     found: Any
     if files:
-        counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
+        counting = shared.chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
         given = {**reading.given(), "take": take, **others}
         with ProgressBars():
             found = _files(source, words, given, jobs=jobs, runner=counting)
