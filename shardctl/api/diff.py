@@ -36,6 +36,7 @@ from shardctl.verbs.snapshot.answer import TakenSnapshot, snapshot
 _Snapshots = Snapshot | TakenSnapshot | PinnedOrder
 _Plans = ResumePlan | Plans | PlanListing
 _Path = str | os.PathLike[str]
+_Opened = PinnedOrder | PlanListing
 
 
 def _one_of(values: Any, needed: str, several: str) -> Kind:
@@ -124,18 +125,25 @@ def diff(
             "dataset, spec and settings are about the order as it is now; leave them out, or actual"
         )
     second, other = _opened(actual, "actual")
+    return diff_of(first, second, (label, other), exact_limit)
+
+
+def diff_of(
+    first: _Opened, second: _Opened, labels: tuple[str, str], exact_limit: int = EXACT_LIMIT
+) -> Diff | PlansDiff:
+    """Return where two orders, or two plans, differ; `labels` are what they are called."""
     if isinstance(first, PinnedOrder) and isinstance(second, PinnedOrder):
         return compare(first, second, exact_limit=exact_limit)
     if isinstance(first, PlanListing) and isinstance(second, PlanListing):
-        return diff_plans(first, second, labels=(label, other))
+        return diff_plans(first, second, labels=labels)
     kinds = ["snapshot" if isinstance(one, PinnedOrder) else "plan" for one in (first, second)]
     raise UsageError(
-        f"{quoted(label, 200)} is a {kinds[0]} and {quoted(other, 200)} a {kinds[1]}; two of one "
-        "kind are compared"
+        f"{quoted(labels[0], 200)} is a {kinds[0]} and {quoted(labels[1], 200)} a {kinds[1]}; two "
+        "of one kind are compared"
     )
 
 
-def _opened(given: Any, name: str) -> tuple[PinnedOrder | PlanListing, str]:
+def _opened(given: Any, name: str) -> tuple[_Opened, str]:
     """Return what is compared of a side, and what it is called."""
     label = name
     if isinstance(given, str | os.PathLike):

@@ -26,21 +26,8 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.folders import folders_of
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.fields import said_about
-from shardctl.metadata import tfds_metadata
+from shardctl.metadata import names, tfds_metadata
 from shardctl.metadata.index import bare
-from shardctl.metadata.names import (
-    DataDirs,
-    DatasetName,
-    catalog_dataset,
-    catalog_names,
-    catalog_titles,
-    data_dirs,
-    dataset_names,
-    expand_home,
-    find_dataset,
-    list_datasets,
-    parse_dataset_name,
-)
 from shardctl.metadata.project_file import Project
 from shardctl.stores import stores
 
@@ -103,10 +90,10 @@ def choose_dataset(
     Raises:
         DatasetError: what was chosen is not there or broken, or is remote and may not be asked.
     """
-    dirs = data_dirs(data_dir, env, project)
+    dirs = names.data_dirs(data_dir, env, project)
     named = named_dataset(refs, project=project, env=env, cwd=cwd, fallback=fallback)
     if named.source == "default":
-        built_in = catalog_dataset(DEFAULT_DATASET)
+        built_in = names.catalog_dataset(DEFAULT_DATASET)
         if built_in is None:
             raise DatasetError("no dataset chosen; choose one with --dataset")
         note = (
@@ -208,7 +195,7 @@ def _is_path(ref: str, cwd: Path) -> bool:
     path = cwd / ref
     if not os.path.exists(path):
         return _means_record_files(ref)
-    if not path.is_dir() or parse_dataset_name(ref) is None:
+    if not path.is_dir() or names.parse_dataset_name(ref) is None:
         return True
     # A folder that just has the name of a dataset is no path.
     return len(tfds_metadata.tfds_folders(path)) == 1 or bare.holds_record_files(str(path))
@@ -234,7 +221,7 @@ def read_dataset(
     Raises:
         DatasetError: a reference that leads nowhere, or to something broken.
     """
-    dirs, counting = data_dirs(data_dir, env, Project()), bare.Counting(cache=cache)
+    dirs, counting = names.data_dirs(data_dir, env, Project()), bare.Counting(cache=cache)
     return _read_all(
         refs, _Search(dirs=dirs, env=env, cwd=cwd or stores.working_folder(), counting=counting)
     )
@@ -244,14 +231,14 @@ def read_dataset(
 class _Search:
     """Where references are looked up."""
 
-    dirs: DataDirs
+    dirs: names.DataDirs
     env: Mapping[str, str]
     cwd: Path
     counting: bare.Counting
     on_disk: bool = False
 
     def path(self, ref: str) -> stores.AnyPath:
-        return stores.path_of(expand_home(ref, self.env), self.cwd)
+        return stores.path_of(names.expand_home(ref, self.env), self.cwd)
 
 
 def _read_all(refs: Sequence[str | os.PathLike[str]], search: _Search) -> Dataset:
@@ -270,7 +257,7 @@ def _read(ref: str, search: _Search) -> Dataset:
         dataset = read(ref, search)
         if dataset is not None:
             return dataset
-    known = sorted({*dataset_names(search.dirs.local()), *catalog_names()})
+    known = sorted({*names.dataset_names(search.dirs.local()), *names.catalog_names()})
     # Only what could be a name is compared with names; a path is not.
     close = nearest(ref, known) if re.fullmatch(r"[\w .-]+", ref) else []
     cure = f"did you mean {either(close)}?" if close else _FORMS
@@ -290,7 +277,7 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
     if not os.path.isdir(path):
         return None
     found = tfds_metadata.tfds_folders(path)
-    name = None if found == [path] else parse_dataset_name(ref)
+    name = None if found == [path] else names.parse_dataset_name(ref)
     if name is not None and len(found) != 1 and not bare.holds_record_files(str(path)):
         # A folder that just has the name of a dataset.
         dataset = _look_up(name, search)
@@ -379,7 +366,7 @@ def _means_record_files(ref: str) -> bool:
     >>> _means_record_files("shard-{000..146}.tar"), _means_record_files("data/train.tfrecord")
     (True, False)
     """
-    if parse_dataset_name(ref) is not None:
+    if names.parse_dataset_name(ref) is not None:
         return False
     from shardctl.metadata.index.file_names import expanded, is_glob, sharded_regex
 
@@ -398,7 +385,7 @@ def _name(ref: str, search: _Search) -> Dataset | None:
         raise DatasetError(f"no file or folder {quoted(ref, 200)}; {stores.A_SLASH_LOST}")
     if ref.endswith((*LAYOUT_SUFFIXES, "/")) or re.match(r"[./~\\]", ref):
         raise DatasetError(f"no file or folder {quoted(ref, 200)}")
-    name = parse_dataset_name(ref)
+    name = names.parse_dataset_name(ref)
     if name is None:
         return None
     dataset = _look_up(name, search)
@@ -407,27 +394,29 @@ def _name(ref: str, search: _Search) -> Dataset | None:
     return dataset
 
 
-def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
-    folder = find_dataset(search.dirs, name)
+def _look_up(name: names.DatasetName, search: _Search) -> Dataset | None:
+    folder = names.find_dataset(search.dirs, name)
     if folder is not None:
         return tfds_metadata.dataset_in(folder)
     for reading in name.readings():
-        dataset = catalog_dataset(reading.name, reading.config, reading.version, shown=name.shown)
+        dataset = names.catalog_dataset(
+            reading.name, reading.config, reading.version, shown=name.shown
+        )
         if dataset is not None:
             return dataset
     return None
 
 
-def _unknown_name(name: DatasetName, search: _Search) -> DatasetError:
+def _unknown_name(name: names.DatasetName, search: _Search) -> DatasetError:
     folders = ", ".join(printable(str(folder)) for folder in search.dirs)
     text = f"no dataset {quoted(name.shown)} in {folders} or the built-in catalog"
-    here = [str(found) for found in list_datasets(search.dirs, name.name)]
-    here += catalog_titles(name.name)
+    here = [str(found) for found in names.list_datasets(search.dirs, name.name)]
+    here += names.catalog_titles(name.name)
     if here:
         here = nearest_first(name.shown, here) if name.config else list(dict.fromkeys(here))
         return DatasetError(f"{text}; there is: {choices(here)}")
-    names = sorted({*dataset_names(search.dirs), *catalog_names()})
-    close = nearest(name.shown.partition("/")[0].partition(":")[0], names)
+    known = sorted({*names.dataset_names(search.dirs), *names.catalog_names()})
+    close = nearest(name.shown.partition("/")[0].partition(":")[0], known)
     cure = f"did you mean {either(close)}?" if close else "shardctl list shows what there is"
     return DatasetError(f"{text}; {cure}")
 

@@ -70,22 +70,18 @@ def project_here(*, say_so: bool = True) -> Project:
 
 
 def chosen_dataset(
-    options: DatasetOptions,
-    project: Project,
-    *,
-    fallback: NamedDataset | None = None,
-    settings: ReadSettings | None = None,
+    options: DatasetOptions, project: Project, *, settings: ReadSettings | None = None
 ) -> Dataset:
     """Return the dataset the options, the environment, the project or the folder choose.
 
-    Where they choose none it is `fallback`, or else a built-in one, which is said unless all
-    readers in the stages of `settings` have datasets of their own.
+    Where they choose none it is a built-in one, which is said unless all readers in the stages of
+    `settings` have datasets of their own.
 
     Raises:
         UsageError: none is chosen, and the answer is kept or checked.
     """
     is_read = settings is None or settings.reads_default
-    return dataset_and_refs(options, project, fallback=fallback, is_read=is_read).dataset
+    return dataset_and_refs(options, project, is_read=is_read).dataset
 
 
 def dataset_and_refs(

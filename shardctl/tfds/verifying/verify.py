@@ -26,13 +26,7 @@ from shardctl.settings.read_settings import SettingsLike, as_settings, settings_
 from shardctl.spec.reads import Reads, joined
 from shardctl.spec.subsplit import Resolved
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.training.read_config import (
-    FittedPlan,
-    check_global_seed,
-    check_global_seed_of_plan,
-    fitted,
-    global_seed_of,
-)
+from shardctl.tfds.training import read_config
 from shardctl.tfds.verifying import real_files
 from shardctl.verbs.resume import proof
 from shardctl.verbs.resume.answer import codes_of
@@ -106,11 +100,11 @@ def verify_order(planned: PlannedOrder, *, take: Take = None) -> Verification:
     # reading.
     verdict.check_not_nothing(planned.resolved, planned.order.num_examples, settings.host)
     if settings.global_seed is None:
-        check_global_seed(settings)
+        read_config.check_global_seed(settings)
     check_names(planned.order)
     check = _Check(planned=planned, reads=planned.order.reads, take=take)
     # tf.data reads the global seed while datasets are built, all of them within this block.
-    with global_seed_of(settings):
+    with read_config.global_seed_of(settings):
         check.run()
     return check.answer(
         dataset=dataset,
@@ -354,7 +348,7 @@ def verify_plan(
             "files"
         )
     plan = applied(plan, dataset, allow_version=allow_version)
-    check_global_seed_of_plan(plan)
+    read_config.check_global_seed_of_plan(plan)
     # Both halves of the order: what was consumed and what is left.
     num_examples = plan.consumed + plan.remaining_total
     verdict.check_not_nothing(resolved_spec(dataset, plan.spec), num_examples, plan.settings.host)
@@ -391,7 +385,7 @@ class _PlanCheck(ReadCheck):
     dataset: Dataset
     plan: ResumePlan
     num_left: int = field(init=False, default=0)
-    _fitted: dict[int | None, FittedPlan] = field(init=False, default_factory=dict)
+    _fitted: dict[int | None, read_config.FittedPlan] = field(init=False, default_factory=dict)
 
     def run(self, host: int | None) -> None:
         """Compare what one reader of the plan reads."""
@@ -483,11 +477,13 @@ class _PlanCheck(ReadCheck):
     def _resolved(self) -> Resolved:
         return resolved_spec(self.dataset, self.plan.spec)
 
-    def _here(self, host: int | None) -> FittedPlan:
+    def _here(self, host: int | None) -> read_config.FittedPlan:
         """Return the plan as one reader reads it."""
         if host not in self._fitted:
             who = self.plan.settings.host if host is None else host  # whoever verifies
-            self._fitted[host] = fitted(self.dataset, self.plan, who, allow_version=True)
+            self._fitted[host] = read_config.fitted(
+                self.dataset, self.plan, who, allow_version=True
+            )
         return self._fitted[host]
 
     @cached_property

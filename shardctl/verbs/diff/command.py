@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shardctl.base.text import printable, quoted
+from shardctl.base.text import printable
 from shardctl.cli import completion, output
 from shardctl.cli.options import shared
 from shardctl.cli.options.dataset import (
@@ -235,31 +235,23 @@ def diff(
 
 
 def _with_file(paths: tuple[str, str], out: output.OutputOptions, *, every_row: bool) -> bool:
-    from shardctl.saved.snapshot import KIND, Snapshot
-    from shardctl.verbs.diff.answer import PinnedOrder
-    from shardctl.verbs.diff.answer import diff as compare
-    from shardctl.verbs.diff.plans import diff_plans
+    from shardctl.api.diff import diff_of
+    from shardctl.saved.snapshot import Snapshot
+    from shardctl.verbs.diff.answer import Diff, PinnedOrder
     from shardctl.verbs.diff.view import Hints
 
-    first, second = map(comparable_of_file, paths)
     labels = _label_of(paths[0]), _label_of(paths[1])
-    if isinstance(first, Snapshot) and isinstance(second, Snapshot):
-        found = compare(
-            PinnedOrder(snapshot=first, label=labels[0]),
-            PinnedOrder(snapshot=second, label=labels[1]),
-        )
+    first, second = (
+        PinnedOrder(snapshot=held, label=label) if isinstance(held, Snapshot) else held
+        for held, label in zip(map(comparable_of_file, paths), labels, strict=True)
+    )
+    found = diff_of(first, second, labels)
+    if isinstance(found, Diff):
         file = shared.path_from_repository(Path(labels[0]))
         FORMATS.write(out, found, hints=Hints(file=file, each_other=True))
-        return found.equal
-    if isinstance(first, Snapshot) or isinstance(second, Snapshot):
-        kinds = [KIND if isinstance(side, Snapshot) else side.kind for side in (first, second)]
-        raise UsageError(
-            f"{quoted(labels[0])} is a {kinds[0]} and {quoted(labels[1])} a {kinds[1]}; files of "
-            "one kind are compared"
-        )
-    plans = diff_plans(first, second, labels=labels)
-    _PLANS.write(out, plans, every_row=every_row)
-    return plans.equal
+    else:
+        _PLANS.write(out, found, every_row=every_row)
+    return found.equal
 
 
 def _snapshot_in(path: str) -> "Snapshot":
