@@ -9,7 +9,6 @@ from shardctl.base.arguments import checked
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
 from shardctl.metadata import names
-from shardctl.metadata.names import list_datasets as found_in
 from shardctl.metadata.project_file import Project
 from shardctl.metadata.reference import read_dataset as read
 from shardctl.metadata.tfds_metadata import dataset_in
@@ -71,7 +70,7 @@ def datasets_in(dirs: names.DataDirs, words: Sequence[str] = ()) -> DatasetList:
     """Return the datasets in some data dirs, and the built-in layouts, that have all words."""
     listed = DatasetList(
         data_dirs=tuple(map(str, dirs)),
-        in_data_dirs=tuple(_read_all(found_in(dirs))),
+        in_data_dirs=tuple(_read_all(names.list_datasets(dirs))),
         built_in=tuple(
             ListedDataset(
                 name=dataset.name, config=dataset.config, version=dataset.version, dataset=dataset

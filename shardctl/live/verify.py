@@ -153,7 +153,7 @@ def _compared(
     loader, total = order.loader, order.num_examples
     checks = check_files_read(order.reads, watch)
     size = taken(take, _READ, total)
-    progress = Progress(watch, "examples", size, per_second=_PER_SECOND)
+    progress = Progress("examples", size, watch=watch, per_second=_PER_SECOND)
     difference = first_difference(order, process.pieces(order.config), size, progress=progress)
     notes = (*checks.notes, f"{loader.title} runs over indices of the same number, not the files")
     cut = f"read: the first {size:,} of {total:,} examples; --take -1 reads them all"
@@ -294,7 +294,7 @@ def _wrong_setting(
     loader: Loader, version: str, process: LoaderProcess, watch: Watch | None
 ) -> str | None:
     """Return the first of some random settings whose real order is another one, in words."""
-    progress = Progress(watch, "settings", NUM_SETTINGS, per_second=10)
+    progress = Progress("settings", NUM_SETTINGS, watch=watch, per_second=10)
     # A fixed seed: two machines compare the same settings.
     random = Random(0)  # noqa: S311  # nothing to guess
     with closing(random_orders(loader, version, random)) as orders:

@@ -296,7 +296,7 @@ def progress_of(
         return None
     # To know where a later pass begins, the earlier ones are followed as well.
     total = int(examples * (pass_index + 1))
-    return Progress(None, "examples of the stages", total, per_second=PER_SECOND, instead=_LESS)
+    return Progress("examples of the stages", total, per_second=PER_SECOND, instead=_LESS)
 
 
 def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[float, float]:

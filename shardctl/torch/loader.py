@@ -15,7 +15,6 @@ from shardctl.base.text import choices, printable
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.live import key_order
-from shardctl.live.key_order import order_from as order_of_states
 from shardctl.loaders.loader import LOADERS, library
 from shardctl.saved.position_file import POSITION_KIND, PositionRecord, position_of_text
 from shardctl.settings.keywords import LoaderSettings, Unpack
@@ -85,7 +84,7 @@ def continued_order(
     return key_order.continued(order, records)
 
 
-order_from = partial(order_of_states, after=continued_order)
+order_from = partial(key_order.order_from, after=continued_order)
 
 
 def _of_sampler(state: Mapping[str, object]) -> Mapping[str, object]:

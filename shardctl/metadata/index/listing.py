@@ -7,11 +7,10 @@ names them.
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, groupby, islice, pairwise
 
 from shardctl.base.text import choices, counted, near_or_all, quoted
 from shardctl.dataset.dataset import Dataset
@@ -144,7 +143,7 @@ class _Lister:
     def _take_all(self, store: Store, path: str, texts: list[str]) -> None:
         """Take everything that braces stand for; what is missing is an error."""
         missing: list[str] = []
-        for folder, group in itertools.groupby(texts, lambda text: stores.split_path(text)[0]):
+        for folder, group in groupby(texts, lambda text: stores.split_path(text)[0]):
             names = [stores.split_path(text)[1] for text in group]
             plain = not is_glob(folder) and not any(map(name_matcher, names))
             lists = stores.is_remote(path) and not path.startswith("http")
@@ -333,7 +332,7 @@ def _names(store: Store, folder: str) -> list[str]:
     """Return names of a folder, sorted; none where it cannot be listed."""
     folder = folder.rstrip("/") or "/"
     try:
-        files = itertools.islice(store.scan(folder), _LOOKED_AT)
+        files = islice(store.scan(folder), _LOOKED_AT)
         names = [stores.split_path(file.path)[1] for file in files]
         return sorted([*names, *(f"{name}/" for name in store.subfolders(folder))])
     except ShardctlError:

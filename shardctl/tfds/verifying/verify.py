@@ -31,7 +31,6 @@ from shardctl.tfds.verifying import real_files
 from shardctl.verbs.resume import proof
 from shardctl.verbs.resume.answer import codes_of
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.proof import BrokenPromise
 from shardctl.verbs.resume.rest_of_epoch import without_dropping
 from shardctl.verbs.verify import answer as verdict
 from shardctl.verbs.verify.answer import FirstDifference, Take, Verification, Window
@@ -253,7 +252,7 @@ class _Check(ReadCheck):
             num_ranges = verdict.BUDGETS["index ranges"] // verdict.BUDGETS["files"] * take
             windows.insert(0, Window(start=0, stop=min(total, num_ranges), read="index ranges"))
         self._progress = Progress(
-            None, "examples", sum(one.stop for one in windows), per_second=1_000_000
+            "examples", sum(one.stop for one in windows), per_second=1_000_000
         )
         for window in windows:
             if self.difference is None:
@@ -404,7 +403,7 @@ class _PlanCheck(ReadCheck):
         start = plan.consumed if self._has_order else 0
         name = None if host is None else f"{host}/{len(plan.hosts)}"
         window = Window(start=start, stop=start + size, read=self.read, host=name)
-        progress = Progress(None, "examples", size)
+        progress = Progress("examples", size)
         source = self.source(self.read, self._resolved, self._codes)
 
         def opened(at_once: int) -> real_files.Pass:
@@ -498,7 +497,7 @@ MAX_COUNTED = 1 << 26  # examples of a plan without an order that are counted on
 
 def looked_at(
     dataset: Dataset, plan: ResumePlan
-) -> tuple[tuple[BrokenPromise, ...], ResumePlan, tuple[str, ...]]:
+) -> tuple[tuple[proof.BrokenPromise, ...], ResumePlan, tuple[str, ...]]:
     """Return what a plan says that is not so, and the plan with all right but what it reads.
 
     Without an order TensorFlow has nothing to be compared with but the instructions, so these are
@@ -531,6 +530,6 @@ def looked_at(
     if proven.lost > allowed[0] or proven.repeated > allowed[1]:
         promised = f"at most {allowed[0]:,} lost and {allowed[1]:,} repeated"
         found = f"{proven.lost:,} lost and {proven.repeated:,} repeated"
-        each = BrokenPromise(name="file_instructions", promised=promised, found=found)
+        each = proof.BrokenPromise(name="file_instructions", promised=promised, found=found)
         broken = (*broken, each)
     return broken, proof.with_reads_of(plan, proof.planned_anew(dataset, plan, seen=seen)), ()

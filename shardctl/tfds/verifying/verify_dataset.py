@@ -161,7 +161,7 @@ class _Comparison:
                 "known; let the function leave them out"
             )
         # Earlier passes count as well: they are read, too.
-        progress = Progress(None, "elements", self.stop * (pass_index + 1), per_second=10_000)
+        progress = Progress("elements", self.stop * (pass_index + 1), per_second=10_000)
         distinct: set[int] = set()
         reason: list[str] = []
         # None where the end is compared too: `take` would hide an element too many.

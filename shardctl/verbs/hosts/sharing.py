@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from shardctl.base.arrays import EqualByItems, Int64s
+from shardctl.base.arrays import EqualByItems, Int64s, exact_sum
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import counted, in_short
@@ -118,7 +118,7 @@ def strategy_of(
         num_bytes=None if columns.num_bytes is None else _load(columns.num_bytes),
         num_files=_load(columns.num_files),
         num_batches=None if batches is None else _load(batches),
-        read_amplification=_sum(columns.num_read) / num_examples if num_examples else None,
+        read_amplification=exact_sum(columns.num_read) / num_examples if num_examples else None,
         shared_files=columns.num_shared_files,
         idle_hosts=int((columns.num_examples == 0).sum()),
         columns=columns,
@@ -128,7 +128,7 @@ def strategy_of(
 
 
 def _load(values: Int64s) -> Load:
-    total = _sum(values)
+    total = exact_sum(values)
     most = int(values.max())
     return Load(
         min=int(values.min()),
@@ -137,17 +137,6 @@ def _load(values: Int64s) -> Load:
         straggler=int(values.argmax()),
         imbalance=most * len(values) / total if total else None,
     )
-
-
-def _sum(values: Int64s) -> int:
-    """Return a sum as Python's int: N hosts that read all are past an int64 soon.
-
-    >>> import numpy as np
-    >>> _sum(np.array([2**62, 2**62, 2**62, -1])) == 3 * 2**62 - 1
-    True
-    """
-    # High and low 32 bits are summed apart: each sum fits into an int64 for up to 2**31 hosts.
-    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
 _MOST_ROWS = 1 << 25  # files of all hosts of a loader together
@@ -266,7 +255,6 @@ class OfLoader:
         int64[rows] each; one that is yielded again counts again.
         """
         progress = Progress(
-            None,
             "examples of the hosts",
             len(orders) + sum(order.num_examples for order in orders),
             per_second=_PER_SECOND,
@@ -529,7 +517,7 @@ class OfReaders:
         # A mixture is followed example by example, other stages in a step each.
         followed = shares.sum(axis=1) // _RUNS_PER_SECOND * (self.num_readers > 1)
         efforts = (1 + followed).tolist()
-        progress = Progress(None, "sizes of hosts", sum(efforts), per_second=_RUNS_PER_SECOND)
+        progress = Progress("sizes of hosts", sum(efforts), per_second=_RUNS_PER_SECOND)
         reads = list(dict.fromkeys(readers_of(pipeline)))
         settings = replace(self.settings.bare, stages=pipeline)
         for sizes, effort in zip(shares.tolist(), efforts, strict=True):

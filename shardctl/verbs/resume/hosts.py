@@ -42,7 +42,6 @@ from shardctl.spec.reads import Reads, joined, reads_of
 from shardctl.stages import stages as tf_stages
 from shardctl.stages.part import Part
 from shardctl.stages.pipelines import parts_of, with_changed
-from shardctl.stages.stages import Batch, Shuffle, Unbatch
 from shardctl.verbs.resume import rest_of_epoch
 from shardctl.verbs.resume.answer import OF_SUBSET
 from shardctl.verbs.resume.stopped_hosts import LeftOver, left_of_readings
@@ -98,7 +97,6 @@ def left_by_example(
         )
     _check_countable(first, 1)
     progress = Progress(
-        None,
         "examples of the hosts",
         sum(order.num_examples for order in (*orders, *whole)),
         per_second=_PER_SECOND,
@@ -295,7 +293,7 @@ def undropped(settings: ReadSettings) -> ReadSettings:
     kept = dropwhile(lambda at: isinstance(stages[at], _HANDS_ON), reversed(range(len(stages))))
     last = next(kept, None)
     stage = None if last is None else stages[last]
-    if last is None or not isinstance(stage, Batch) or not stage.drop_remainder:
+    if last is None or not isinstance(stage, tf_stages.Batch) or not stage.drop_remainder:
         return settings
     stages[last] = replace(stage, drop_remainder=False)
     return replace(settings, stages=replace(pipeline, stages=tuple(stages)))
@@ -486,12 +484,12 @@ def _calls_behind(settings: ReadSettings) -> tuple[AfterRead, ...]:
     """Return the shuffles and batches of a pipeline, whose other stages chose what is listed."""
     calls: list[AfterRead] = []
     for stage in stages_of(settings).stages:
-        if isinstance(stage, Shuffle):
+        if isinstance(stage, tf_stages.Shuffle):
             seed = stage.seed if isinstance(stage.seed, int) else None
             calls.append(ShuffleCall(buffer_size=stage.buffer, seed=seed))
-        elif isinstance(stage, Batch):
+        elif isinstance(stage, tf_stages.Batch):
             calls.append(BatchCall(batch_size=stage.size, drop_remainder=stage.drop_remainder))
-        elif isinstance(stage, Unbatch):
+        elif isinstance(stage, tf_stages.Unbatch):
             calls = [call for call in calls if not isinstance(call, BatchCall)]
     return tuple(calls)
 

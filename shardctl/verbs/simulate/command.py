@@ -62,9 +62,7 @@ def simulate(
     if not to_file and out.format in _LINES:
         chunks = output.exact_lines(chunks)
     if to_file:  # a pipe ends when its reader has enough
-        progress = Progress(
-            None, "examples", simulation.take, instead="ask for fewer with --take N"
-        )
+        progress = Progress("examples", simulation.take, instead="ask for fewer with --take N")
         if out.format in _IN_PIECES:
             chunks = progress.over(chunks, _num_examples)
     output.write(chunks, out.output)
