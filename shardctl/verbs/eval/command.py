@@ -16,7 +16,7 @@ from shardctl.cli.options.order import SharingOptions
 from shardctl.cli.options.shared import Flag, Number, argument, number
 from shardctl.errors import UsageError
 
-FORMATS = output.Formats(renderers=output.verb_formats("verbs.eval.view", "eval", pictures=True))
+FORMATS = output.formats_of("eval", pictures=True)
 
 
 # A command is named like its module; nothing here needs the built-in of that name.

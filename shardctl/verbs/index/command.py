@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _MOST_FAULTS = 20  # that are named on stderr; the answer has all
 
-FORMATS = output.Formats(renderers=output.verb_formats("verbs.index.view", "index"))
-_OF_CHECK = output.Formats(renderers=output.verb_formats("verbs.index.view", "check"))
-_OF_TFDS = output.Formats(renderers=output.verb_formats("verbs.index.view", "tfds_metadata"))
+FORMATS = output.formats_of("index")
+_OF_CHECK = output.formats_of("index", "check")
+_OF_TFDS = output.formats_of("index", "tfds_metadata")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from shardctl.cli import completion
 from shardctl.cli.options import shared
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.output import Formats, OutputOptions, as_table, as_text, say, verb_formats, write
+from shardctl.cli.output import OutputOptions, as_table, as_text, formats_of, say, write
 from shardctl.errors import UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
 
@@ -132,18 +132,9 @@ def _open_file_limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else max(limit, 1)
 
 
-FORMATS = Formats(
-    renderers={
-        **verb_formats("verbs.lint.view", "lint"),
-        "github": as_text("verbs.lint.view:lint_annotations"),
-    }
-)
-_RULES = Formats(
-    renderers={
-        **verb_formats("verbs.lint.view", "rules"),
-        "github": as_table("verbs.lint.view:rules_table"),  # rules are not at a line of a file
-    }
-)
+FORMATS = formats_of("lint", github=as_text("verbs.lint.view:lint_annotations"))
+# Rules are not at a line of a file.
+_RULES = formats_of("lint", "rules", github=as_table("verbs.lint.view:rules_table"))
 
 
 def lint(

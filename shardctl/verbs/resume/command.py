@@ -107,15 +107,7 @@ class ResumeOptions:
                 raise UsageError(f"--{name} with --seen: a log says what was seen, in any order")
 
 
-FORMATS = output.Formats(
-    renderers={
-        "table": output.as_table("verbs.resume.view:resume_table"),
-        "json": output.as_json("verbs.resume.view:resume_document"),
-        "yaml": output.as_yaml("verbs.resume.view:resume_document"),
-        "csv": output.as_csv("verbs.resume.view:resume_rows"),
-        "python": output.as_code("verbs.resume.code:resume_python"),
-    }
-)
+FORMATS = output.formats_of("resume", python=output.as_code("verbs.resume.code:resume_python"))
 # What --for asks for in place of them.
 SCRIPTS = output.Formats(renderers={"python": output.as_code("verbs.resume.code:training_script")})
 

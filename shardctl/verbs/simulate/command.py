@@ -11,15 +11,14 @@ from shardctl.cli.options.shared import SpecArgument, number
 _LINES = ("ids", "tfds-ids")
 _IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an example
 _VIEW = "verbs.simulate.view"
-FORMATS = output.Formats(
-    renderers={
-        **output.verb_formats(_VIEW, "simulate", pictures=True),
-        "ids": output.as_text(f"{_VIEW}:id_lines"),
-        "tfds-ids": output.as_text(f"{_VIEW}:tfds_id_lines"),
-        "jsonl": output.as_text(f"{_VIEW}:simulate_lines"),
-        "npy": output.as_text(f"{_VIEW}:array_file"),
-        "python": output.as_code(f"{_VIEW}:simulate_python"),
-    }
+FORMATS = output.formats_of(
+    "simulate",
+    pictures=True,
+    ids=output.as_text(f"{_VIEW}:id_lines"),
+    **{"tfds-ids": output.as_text(f"{_VIEW}:tfds_id_lines")},
+    jsonl=output.as_text(f"{_VIEW}:simulate_lines"),
+    npy=output.as_text(f"{_VIEW}:array_file"),
+    python=output.as_code(f"{_VIEW}:simulate_python"),
 )
 
 

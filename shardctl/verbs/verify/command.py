@@ -21,7 +21,7 @@ from shardctl.cli.options.dataset import (
     snapshot_of_file,
 )
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.output import AllOption, Formats, OutputOptions, ProgressBars, verb_formats, warn
+from shardctl.cli.output import AllOption, OutputOptions, ProgressBars, formats_of, warn
 from shardctl.errors import UsageError
 from shardctl.files.streams import silent_libraries
 from shardctl.verbs.inspect.command import name_a_function
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from shardctl.verbs.verify.answer import Take, Verification
     from shardctl.verbs.verify.verify_files import FilesVerification
 
-FORMATS = Formats(renderers=verb_formats("verbs.verify.view", "verify"))
+FORMATS = formats_of("verify")
 # A spec has colons in brackets alone.
 _FUNCTION = re.compile(r"[^\[\]]+:[A-Za-z_]\w*")
 _SNAPSHOTS = (".yaml", ".yml", ".json")
-_OF_FILES = Formats(renderers=verb_formats("verbs.verify.view", "verify_files"))
+_OF_FILES = formats_of("verify", "verify_files")
 
 
 def verify(
