@@ -258,11 +258,6 @@ class Streaming:
         return self._gets_shards(self.num_shards)
 
     @property
-    def rows_of_tables(self) -> int:
-        """How many rows the tables have that fill the buffer; 1 is as without tables."""
-        return max(1, self.buffer // self._inputs) if self._era.by_halves else 1
-
-    @property
     def num_in_turn(self) -> int:
         """How many shards fill the buffer in turn, if there are so many."""
         return 1 if self._era.interleave == "never" else self._inputs
@@ -355,7 +350,9 @@ class Streaming:
             # Without a shuffle: shard after shard, group after group.
             read = np.concatenate([*streams, np.empty(0, np.int64)])
         else:
-            block = self.rows_of_tables if self._tables else 1
+            # How many rows the tables have that fill the buffer; 1 is as without tables.
+            by_tables = self._tables and self._era.by_halves
+            block = max(1, self.buffer // self._inputs) if by_tables else 1
             stream, blocks = in_turn(streams, block)
             # A generator is used once for each call; the copy starts at the same state.
             generator = deepcopy(reader.generator)

@@ -351,17 +351,14 @@ class RealFiles:
         names = FoundNames(self.codes)
         how = {"decoders": self.decoders, "add_tfds_id": True, **more}
         with said_by_tensorflow(f"TFDS refuses {quoted(spec)}"):
-            elements = make(self.builder, *given, transform=without_autograph(_tfds_id), **how)
+            how["transform"] = without_autograph(lambda example: example["tfds_id"])
+            elements = make(self.builder, *given, **how)
 
         def codes_of(batch: Any) -> Int64s:
             # A scalar of a single example, or a vector.
             return names.codes_of(np.atleast_1d(batch).tolist())
 
         return Reading(elements=elements, codes_of=codes_of, shape=shape, unknown=names.unknown)
-
-
-def _tfds_id(example: Any) -> Any:
-    return example["tfds_id"]
 
 
 # Features that cost more to decode than a number or a text.
