@@ -319,6 +319,8 @@ _ENDINGS = {
     ".htm": ("html",),
     ".py": ("python",),
     ".md": ("markdown",),
+    ".patch": ("patch",),
+    ".diff": ("patch",),
 }
 
 # What is of no use on a terminal, in words.

@@ -15,8 +15,9 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.batch import Batch, Unbatch
 from shardctl.iteration.combinations import Chosen, Directed, Sampled, Zip
 from shardctl.iteration.iteration import EVERYTHING, Iteration, Node, Source
+from shardctl.iteration.regrouped import Kept, Regrouped
 from shardctl.iteration.repeat import Concatenate, Repeat
-from shardctl.iteration.selection import Asserted, Cache, Filter, Passing, Strided
+from shardctl.iteration.selection import Asserted, Cache, Filter, Strided
 from shardctl.iteration.shuffle import Shuffle
 from shardctl.stages import part as parts
 from shardctl.stages import stages as call
@@ -27,7 +28,7 @@ from shardctl.tfdata.mixture import cumulative_of, uniform_cumulative
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds, SeedGenerator
 
 SourceOf = Callable[[call.Read], Node]
-PassingOf = Callable[[call.Filter], Passing]
+KeptOf = Callable[[call.ByData], Kept]
 
 
 def build(
@@ -35,7 +36,7 @@ def build(
     source: SourceOf,
     *,
     seeds: ScriptSeeds | None = None,
-    kept: PassingOf | None = None,
+    kept: KeptOf | None = None,
 ) -> Node:
     """Return the node of a whole pipeline as TensorFlow runs it (see `optimized`).
 
@@ -45,7 +46,7 @@ def build(
     source: makes the node of a TFDS reader.
     seeds: what ops without a seed get, counted on from here in the order of the script; `source`
         may hold it too.
-    kept: returns which codes pass a filter that has a list of those kept.
+    kept: returns what a stage does to each example, where a file says it.
 
     >>> from shardctl.iteration.iteration import NOTHING
     >>> stages = (call.Skip(count=2), call.Batch(size=2))
@@ -71,7 +72,7 @@ class Builder:
     source: SourceOf
     seeds: ScriptSeeds
     options: WithOptions
-    kept: PassingOf | None
+    kept: KeptOf | None
     shared: dict[str, tuple[call.Pipeline, Node]] = field(default_factory=dict)
 
     def node_of(self, pipeline: call.Pipeline) -> Node:
@@ -162,10 +163,13 @@ def _skipped(self: Builder, stage: call.Skip, node: Node) -> Node:
     return Strided(node, first=1, limit=0) if stage.count < 0 else Strided(node, first=stage.count)
 
 
-def _filtered(self: Builder, stage: call.Filter, node: Node) -> Node:
+def _by_data(self: Builder, stage: call.ByData, node: Node) -> Node:
     if self.kept is None:
-        raise UnpredictableOrderError(f"{stage.name}: nothing here says which examples are kept")
-    return Filter(node, self.kept(stage))
+        raise UnpredictableOrderError(f"{stage.name}: nothing here says what it does to an example")
+    kept = self.kept(stage)
+    if isinstance(stage, call.Filter):
+        return Filter(node, lambda codes: kept.values(codes) != 0)
+    return Regrouped(node, kept, stage.name)
 
 
 # What makes the node of a part: of the builder, the part and, of a stage, the node before it.
@@ -194,7 +198,7 @@ NODES: dict[type[parts.Part], Callable[..., Node]] = {
     call.AssertCardinality: lambda self, stage, node: Asserted(node, stage.count),
     call.WithOptions: lambda self, stage, node: Strided(node),
     call.Concatenate: lambda self, stage, node: Concatenate(node, self.node_of(stage.other)),
-    call.Filter: _filtered,
+    **dict.fromkeys(call.ByData.__subclasses__(), _by_data),
 }
 
 

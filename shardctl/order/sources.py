@@ -273,7 +273,7 @@ def resolved_reading(dataset: Dataset, spec: str | None, settings: ReadSettings)
 PER_SECOND = 1_000_000  # examples of a mixture or a filter, which are followed one by one
 
 # Parts of which each example is counted.
-_COUNTED = (ast.Filter, ast.SampleFromDatasets, ast.ChooseFromDatasets)
+_COUNTED = (ast.ByData, ast.SampleFromDatasets, ast.ChooseFromDatasets)
 _LESS = "end the stages earlier with take(N), or read a part as train[:1%]"
 
 
@@ -315,6 +315,8 @@ def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[floa
                 examples = examples * often if examples else 0
             case ast.Batch():
                 width *= stage.size
+            case ast.GroupByWindow() | ast.FlatMap():  # of which the data decides
+                examples, width = (inf if examples else 0), INT64_MAX
             # A negative count takes all. `take` counts elements, which hold `width` examples at
             # most.
             case ast.Take() if stage.count >= 0:

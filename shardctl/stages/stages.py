@@ -304,28 +304,70 @@ class Concatenate(parts.Stage):
         return _sum((count, *others))
 
 
-class Filter(parts.Stage):
-    """`ds.filter(predicate)`: how many pass depends on the data.
+class ByData(parts.Stage):
+    """A stage whose elements depend on what is in the examples.
 
-    kept: path of a file that names the examples that pass, a tfds_id or an id a line; without one
-        the order is nondeterministic.
+    kept: path of a file with what it does to each example: what `shardctl inspect --scan` wrote;
+        of a filter it may be a list of those that pass, a tfds_id or an id a line. Without one the
+        order is nondeterministic.
     """
 
-    name = "filter"
     is_plain = False
-    effect = "drops elements by what is in them"
-    parameters = (parts.value("", "predicate", takes="code"), parts.value("kept", by_name=True))
-    kept: parts.Word | None = None
+    takes_anything = True
+    kept: parts.Word | None = parts.argument(by_name=True, default=None)
 
-    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
-        """Return that no pass is named, where that is so."""
-        if self.kept is not None:
-            return None
-        return "how many elements pass depends on the data: name those that do with kept="
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
+        """Return the stage, or what it is without a scan."""
+        if cls.name in WHY_OPEN and not values.get("kept"):
+            return (Opaque.known(cls.name),)
+        return super().made(values)
 
     def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
         """Return None: the data decides, but of what has no end."""
         return count if count == math.inf else None
+
+
+class Filter(ByData):
+    """`ds.filter(predicate)`: how many pass depends on the data."""
+
+    name = "filter"
+    effect = "drops elements by what is in them"
+    parameters = (parts.value("", "predicate", takes="code"), parts.value("kept", by_name=True))
+    takes_anything = False
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that neither a scan nor a list says which pass, where that is so."""
+        if self.kept is not None:
+            return None
+        return (
+            "how many elements pass depends on the data: shardctl inspect --scan finds out, or "
+            "name those that do with kept="
+        )
+
+
+class TakeWhile(ByData):
+    """`ds.take_while(predicate)`: its end depends on the data."""
+
+    name = "take_while"
+    effect = "ends before the first element that fails its predicate"
+
+    def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> None:
+        """Return None: it may end what has no end."""
+
+
+class FlatMap(ByData):
+    """`ds.flat_map(f)` and `ds.unbatch()`, whose rows an example, or a window of them, decides."""
+
+    name = "flat_map"
+    effect = "makes elements by what is in each example"
+
+
+class GroupByWindow(ByData):
+    """`ds.group_by_window(..)` and `ds.bucket_by_sequence_length(..)`."""
+
+    name = "group_by_window"
+    effect = "groups elements by a key of each"
 
 
 CACHE_IN_FILE = "cache(filename)"

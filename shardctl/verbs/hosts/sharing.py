@@ -367,11 +367,11 @@ def _refuse_one_host(stages: tf_stages.Pipeline) -> None:
                 part.num_shards,
                 part.index,
             )
-        if isinstance(part, tf_stages.Filter | tf_stages.Opaque):
+        if isinstance(part, tf_stages.ByData | tf_stages.Opaque):
             raise refused(
                 "{stages}: how many examples of a host pass {} depends on which they are; simulate "
                 "the hosts one by one",
-                part.name if isinstance(part, tf_stages.Filter) else part.call,
+                part.called,
             )
 
 

@@ -35,7 +35,7 @@ from shardctl.spec.subsplit import Resolved, SplitRange
 from shardctl.stages import stages as tf_stages
 from shardctl.stages.part import Stage
 from shardctl.stages.pipelines import last_batch, parts_of, readers_of
-from shardctl.stages.stages import Filter, Opaque, Shard, Skip, Take
+from shardctl.stages.stages import ByData, Opaque, Shard, Skip, Take
 from shardctl.stages.text import text_of_part
 from shardctl.verbs.resume import rest_of_epoch
 
@@ -553,7 +553,7 @@ def _warnings(resolved: Resolved, settings: ReadSettings, num_outside: int) -> I
         yield f"{num_outside:,} of the seen examples are not in {resolved.spec}"
     # What stages leave out counts as unseen, for a log does not have it.
     cuts = (
-        p for p in parts_of(stages_of(settings)) if isinstance(p, Take | Skip | Filter | Opaque)
+        p for p in parts_of(stages_of(settings)) if isinstance(p, Take | Skip | ByData | Opaque)
     )
     for stage in islice(cuts, 1):
         yield (
