@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, groups_of
@@ -20,6 +19,7 @@ from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.iteration.build import build, iteration_of_pass
 from shardctl.iteration.iteration import EVERYTHING, Node
+from shardctl.iteration.regrouped import Kept
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import (
     CHUNK_SIZE,
@@ -37,7 +37,16 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import stages_of
 from shardctl.spec.reads import joined
 from shardctl.stages.pipelines import parts_of, readers_of
-from shardctl.stages.stages import Filter, Pipeline, Read, Repeat, SampleFromDatasets, Shuffle
+from shardctl.stages.stages import (
+    ByData,
+    FlatMap,
+    GroupByWindow,
+    Pipeline,
+    Read,
+    Repeat,
+    SampleFromDatasets,
+    Shuffle,
+)
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds
 
 _AT_ONCE = 1 << 22  # elements that are pulled between two reports
@@ -96,14 +105,15 @@ class StagedOrder(Order):
         self.given = joined(given)
         self.reads = joined([replace(order.reads, files=dataset) for order in orders])
         self._seeds = ScriptSeeds(settings.global_seed)
-        self._nodes: list[ReaderNode] = []
+        self.nodes: list[ReaderNode] = []
         # Building has side effects on `_seeds`: each stage without a seed draws one, in the order
         # in which a script would build the stages.
-        self._node = build(self.stages, self._reader_node, seeds=self._seeds, kept=self._passing)
+        self._node = build(self.stages, self._reader_node, seeds=self._seeds, kept=self._kept)
         self.is_endless = self._node.is_infinite
         # One reader reads, and nothing behind a repeat mixes its epochs.
-        kinds = [type(stage) for stage in self.stages.stages if isinstance(stage, Repeat | Shuffle)]
-        mixes = Repeat in kinds and Shuffle in kinds[kinds.index(Repeat) :]
+        stages = self.stages.stages
+        repeat = next((i for i, one in enumerate(stages) if isinstance(one, Repeat)), len(stages))
+        mixes = any(isinstance(one, Shuffle | GroupByWindow) for one in stages[repeat:])
         is_one = len(self.sources) == 1 and isinstance(self.stages.source, Read)
         self.has_epochs = is_one and not mixes
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
@@ -130,17 +140,17 @@ class StagedOrder(Order):
         is_endless = order.settings.repeat_files
         tickets = ElementKeys(
             size=None if is_endless else order.epoch_size,
-            reader=len(self._nodes),
+            reader=len(self.nodes),
             num_readers=len(self.sources),
         )
         node = ReaderNode(order, tickets, self._seeds, has_cardinality=read.has_cardinality)
-        self._nodes.append(node)
+        self.nodes.append(node)
         return node
 
-    def _passing(self, stage: Filter) -> Callable[[Int64s], NDArray[np.bool_]]:
-        """Return which tickets pass a filter that has a list of the examples that do."""
-        passes = provided("kept")(stage.kept, self.codes)
-        return lambda tickets: passes(self._codes(tickets))
+    def _kept(self, stage: ByData) -> Kept:
+        """Return what a stage does to the examples of tickets, by its file."""
+        kept: Kept = provided("kept")(stage.name, stage.kept, self.codes)
+        return replace(kept, values=lambda tickets: kept.values(self._codes(tickets)))
 
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
@@ -153,6 +163,9 @@ class StagedOrder(Order):
 
         Of mixtures it is what all readers read at once; no more than the order has.
         """
+        if any(isinstance(part, FlatMap) for part in parts_of(self.stages)):
+            # Elements of one example count each.
+            return -(-self.num_examples // max(self.num_epochs or 1, 1))
         most = min(sum(order.epoch_size for order in self._orders), self.num_examples)
         node = self._unrepeated
         if node is None or node.is_infinite:
@@ -170,12 +183,12 @@ class StagedOrder(Order):
         repeat = next((i for i, s in enumerate(stages) if isinstance(s, Repeat)), None)
         if repeat is None or not isinstance(source, Read) or len(self.sources) > 1:
             return None
-        if any(isinstance(stage, Filter) for stage in stages[:repeat]):
+        if any(isinstance(stage, ByData) for stage in stages[:repeat]):
             return None
         seeds = ScriptSeeds(self.settings.global_seed)
 
         def reader(read: Read) -> ReaderNode:
-            return ReaderNode(self.readers[read], self._nodes[0].tickets, seeds)
+            return ReaderNode(self.readers[read], self.nodes[0].tickets, seeds)
 
         pipeline = Pipeline(source=source, stages=stages[:repeat])
         return build(pipeline, reader, seeds=seeds)
@@ -202,6 +215,14 @@ class StagedOrder(Order):
             for begin in range(0, len(piece), CHUNK_SIZE):
                 yield piece[begin : begin + CHUNK_SIZE]
 
+    def keys(self, start: int, stop: int) -> Int64s:
+        """Return the keys of the examples at positions: the reader, which reading, and where."""
+        return np.concatenate([NONE, *self._tickets(start, stop)])
+
+    def sources_of(self, keys: Int64s) -> Int64s:
+        """Return which of `sources` keys are of."""
+        return self.nodes[0].tickets.readers(keys)
+
     def _codes_at(self, positions: Int64s) -> Int64s:
         self._reach(int(positions.max()) + 1)
         return self._codes(self._root.codes_at(positions))
@@ -212,7 +233,7 @@ class StagedOrder(Order):
                 "the pipeline has no end, so an example comes again and again; end it with a "
                 "stage, as in 'repeat | take(10_000)', or ask for positions"
             )
-        nodes = self._nodes
+        nodes = self.nodes
         # Iterators that were made but never read yield nothing, such as the last one of a repeat.
         readings = [(node, one.number) for node in nodes for one in node.iterations if one.pulled]
         if len(readings) * len(codes) > MAX_POSITIONS:
@@ -239,7 +260,7 @@ class StagedOrder(Order):
         counts = np.zeros(len(self.sources), np.int64)
         for tickets in self._tickets(0, stop) if stop else ():
             advance(len(tickets))
-            sources = self._nodes[0].tickets.readers(tickets)
+            sources = self.sources_of(tickets)
             counts += np.bincount(sources, minlength=len(counts))
         return [int(count) for count in counts]
 
@@ -300,7 +321,7 @@ class StagedOrder(Order):
         """
         self._check_count(start, stop)
         tickets = np.concatenate([NONE, *self._root.chunks(start, self.steps_up_to(stop))])
-        sources = self._nodes[0].tickets.readers(tickets)
+        sources = self.sources_of(tickets)
         return sources, self._codes(tickets), self._root.widths(np.arange(start, stop))
 
     def _reach(self, stop: int) -> None:
@@ -321,15 +342,15 @@ class StagedOrder(Order):
 
     def _codes(self, tickets: Int64s) -> Int64s:
         """Return the codes of the examples with these tickets, int64[q]."""
-        if len(self._nodes) == 1:
-            return self._nodes[0].codes_of(tickets)
-        readers = self._nodes[0].tickets.readers(tickets)
+        if len(self.nodes) == 1:
+            return self.nodes[0].codes_of(tickets)
+        readers = self.sources_of(tickets)
         codes = np.empty_like(tickets)
         for index, here in groups_of(readers):
-            codes[here] = self._nodes[index].codes_of(tickets[here])
+            codes[here] = self.nodes[index].codes_of(tickets[here])
         return codes
 
     def forget_readings(self) -> None:
         """Give back the memory of the readings; they are built anew when they are asked for."""
-        for node in self._nodes:
+        for node in self.nodes:
             node.forget()

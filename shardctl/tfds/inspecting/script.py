@@ -268,6 +268,7 @@ def inspect_script(
     loop: Loop = "python",
     only: str | None = None,
     index: str | None = None,
+    assume_seeds: bool = False,
 ) -> tuple[Inspection, ...]:
     """Return the answers for the datasets that a function of a script returns or iterates.
 
@@ -280,7 +281,8 @@ def inspect_script(
     lines = Lines()
     datasets = chosen(script, lines, only=only, index=index)
     return tuple(
-        inspected(one, lines=lines, loop=loop, name=name) for name, one in datasets.items()
+        inspected(one, lines=lines, loop=loop, name=name, assume_seeds=assume_seeds)
+        for name, one in datasets.items()
     )
 
 

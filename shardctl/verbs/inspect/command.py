@@ -3,12 +3,12 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.options.shared import Text, Word, argument
+from shardctl.cli.options.shared import Flag, Text, Word, argument
 from shardctl.cli.output import (
     Formats,
     OutputOptions,
@@ -31,6 +31,7 @@ FORMATS = Formats(
         "json": as_json("verbs.inspect.view:inspect_document"),
         "yaml": as_text("verbs.inspect.view:project_yaml"),
         "csv": as_csv("verbs.inspect.view:inspect_rows"),
+        "patch": as_text("verbs.inspect.view:inspect_patch"),
     }
 )
 
@@ -69,6 +70,8 @@ def inspect(
     function: Annotated[str, argument()],
     arguments: Annotated[list[str] | None, argument()] = None,
     loop: Word = "python",
+    patch: Flag = False,
+    assume_seeds: Flag = False,
 ) -> None:
     """Show a real tf.data pipeline stage by stage, and what makes its order nondeterministic.
 
@@ -77,6 +80,9 @@ def inspect(
     in a dict, a list or beside other values; or a generator or an iterator of a dataset.
     A script without :FUNCTION is not run: its functions are listed. -f yaml writes a shardctl.yaml,
     with which the other commands predict the same order without TensorFlow.
+
+    Where the order is nondeterministic, the smallest change that fixes it is named: a seed, or
+    deterministic=True. --patch writes it as a diff. --assume-seeds answers as if it were made.
 
     Exits with 1 if the order is nondeterministic.
 
@@ -87,24 +93,38 @@ def inspect(
     Options:
       --loop python|keras-fit: The training loop: python, or keras-fit, which makes two iterators an
         epoch.
+      --patch: Write the changes that make the order deterministic as a diff, for patch -p0.
+      --assume-seeds: Answer about the pipeline with these changes; the answer lists them.
 
     Examples:
       # Show the stages between the files and the training
       shardctl inspect train.py:make_dataset
       # Write a shardctl.yaml, so that all commands here use this pipeline
       shardctl inspect train.py:make_dataset -o shardctl.yaml -- train seed=7
+      # Make its order deterministic
+      shardctl inspect train.py:make_dataset --patch | patch -p0
       # Call it with a config of ml_collections, and change a value
       shardctl inspect train.py:make_dataset --config configs/default.py -- config.batch_size=8
     """
     from shardctl.tfds.imports import quiet_tensorflow
 
+    if patch:
+        if out.format not in ("table", "patch"):
+            raise UsageError(f"--patch and --format {out.format}: choose one")
+        out = replace(out, format="patch")
     if script.call is None:
         name_a_function(function, "inspect")
     with quiet_tensorflow(warn):
         from shardctl.tfds.inspecting.script import inspect_script
 
         called = script.function(function, arguments or ())
-        found = inspect_script(called, loop=loop, only=script.only, index=script.dataset_index)
+        found = inspect_script(
+            called,
+            loop=loop,
+            only=script.only,
+            index=script.dataset_index,
+            assume_seeds=assume_seeds,
+        )
         chunks = list(FORMATS.render(out, found, function))
     _write(out, chunks, found)
     if not all(one.predictable for one in found):
