@@ -18,8 +18,9 @@ from shardctl.base.text import choices, counted
 from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
-from shardctl.order.example_codes import ExampleCodes
+from shardctl.order.example_codes import PAD, ExampleCodes
 from shardctl.order.order import Order
+from shardctl.order.staged import StagedOrder
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting.graph import Graph
 from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable
@@ -344,6 +345,11 @@ class OwnElements:
         order = self.elements
         if isinstance(order, CountedElements):
             return node_source(self._edited.graph, leaf)
+        assert leaf.source is not None
+        if isinstance(order, StagedOrder) and order.sources[leaf.source] == PAD:
+            # All of it is one element, whatever the code.
+            padding = node_source(self._edited.graph, leaf)
+            return replace(padding, places=lambda wanted: (0 * wanted, 0 * wanted))
         tf = tensorflow()
         kinds = [tf.dtypes.as_dtype(kind) for kind in leaf.node.attr["output_types"].list.type]
         is_reader = any(word in leaf.node.op for word in _INTERLEAVES)
