@@ -395,6 +395,16 @@ class CountedElements:
         codes = self._root.examples(elements)
         return np.zeros_like(codes), codes, self._root.widths(elements)
 
+    def keys(self, start: int, stop: int) -> Int64s:
+        """Return the indices of the examples at positions."""
+        import numpy as np
+
+        return np.concatenate([np.empty(0, np.int64), *self._root.codes_between(start, stop)])
+
+    def sources_of(self, keys: Int64s) -> Int64s:
+        """Return which source indices are of, of which there is one."""
+        return keys * 0
+
     def steps_of(self, positions: Sequence[int]) -> tuple[Int64s, Int64s]:
         """Return (element, which of its examples) of each example."""
         import numpy as np
