@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from shardctl.base.arrays import Int64s, groups_of
-from shardctl.errors import UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration import iteration as readings
 from shardctl.iteration.iteration import (
     EVERYTHING,
@@ -621,6 +621,13 @@ class Interleaved(Node):
     def __init__(self, data: Sequence[Node], order: Chosen, cycle: int, block: int) -> None:
         self.data, self.order, self.cycle, self.block = tuple(data), order.node, cycle, block
         self.inputs = (order.node,)
+        # A reader is one object however often it is opened, since it knows all its iterators.
+        self._sources = {id(leaf): leaf for node in self.data for leaf in _leaves(node)}
+        if not all(leaf.is_fixed for leaf in self._sources.values()):
+            raise UnpredictableOrderError(
+                "the function of an interleave or a flat_map shuffles files for each dataset that "
+                "it makes; shuffle what it is called with"
+            )
         self.shape = shape_of_any(self.data)
 
     @property
@@ -638,7 +645,16 @@ class Interleaved(Node):
         if not 0 <= number < len(self.data):
             raise UsageError(f"interleave: {number} is none of its {len(self.data)} datasets")
         node = self.data[number]
-        return (node if node.is_fixed else deepcopy(node)).iterate()
+        return (node if node.is_fixed else deepcopy(node, dict(self._sources))).iterate()
+
+
+def _leaves(node: Node) -> Iterator[Node]:
+    """Yield the sources below a node, also of what functions make."""
+    below = (*node.inputs, *getattr(node, "data", ()))
+    for each in below:
+        yield from _leaves(each)
+    if not below:
+        yield node
 
 
 class InterleavedIteration(Iteration):

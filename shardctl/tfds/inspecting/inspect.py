@@ -342,11 +342,11 @@ def _shown(
         else:
             stated = parts.stated(part)
             text, said = _call(stated), stated.effect
+        reason = why(stage, part)
         if stage.is_again and reason is None:
             continue
         if stage.removed:
             said = "changes nothing, so TensorFlow removes it"
-        reason = why(stage, part)
         shown.append(
             InspectedStage(
                 call=text,

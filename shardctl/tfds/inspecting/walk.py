@@ -22,6 +22,7 @@ from shardctl.tfds.inspecting.reader import (
     UnknownReaderError,
     found_reader,
     in_order_of,
+    paths_of,
     reads_files,
 )
 from shardctl.verbs.inspect.answer import no_reader
@@ -45,6 +46,7 @@ class _Walk:
         self._options = options
         self._shared = shared
         self._known: dict[str, Shared] = {}
+        self._files: list[str] = []  # of the readers that one function makes
 
     def pipeline(self, root: Operation, level: int) -> Pipeline:
         """Return the pipeline that ends with an operation."""
@@ -102,7 +104,7 @@ class _Walk:
     ) -> tuple[Source, tuple[Stage, ...], Operation, tuple[Operation, ...]]:
         first, rest = chain[0], chain[1:]
         try:
-            reader = found_reader(first)
+            reader = found_reader(first, self._files)
         except UnknownReaderError as error:
             # What no settings of one reader say may be an interleave of readers of a file each.
             if first.made is not None:
@@ -162,6 +164,8 @@ class _Walk:
         except NoConstantError as error:
             return Opaque(call=graph.call_name(operation.op), reason=str(error))
         order = _numbered(range(len(datasets)), operation.input.way, self._options)
+        below = (one for each in datasets for one in each.all() if reads_files(one))
+        self._files += [path for one in below for path in paths_of(one)]
         # Of one source that all of them read, the elements of all have their places there.
         is_one = len({_chain(each)[0].source_key for each in datasets}) == 1
         label, inputs = f"source_{len(self.stages)}", []
@@ -303,13 +307,15 @@ def _choices(selector: Operation, options: Options) -> Pipeline:
     """Return the pipeline of choices, whose elements count by their values."""
     way = selector.way
     values = chosen_values(way[0])
-    if values is None or any(each.op in graph.MAPS and not each.is_identity for each in way):
+    is_mapped = any(each.op in graph.MAPS and not each.is_identity for each in way)
+    if values is None or is_mapped:
         # What code of the script computes of numbers is computed here too.
         values = _single(selector.elements)
     # Choices are listed one by one only up to a limit.
     if values is None or (not _counts_on(values) and len(values) > _MOST_CHOICES):
         reason = "what it chooses is computed by code of the script, or is data"
-        return Pipeline(source=Opaque(call=_called(way[0]), reason=reason))
+        called = "map" if is_mapped else _called(way[0])
+        return Pipeline(source=Opaque(call=called, reason=reason))
     return _numbered(values, way, options)
 
 
