@@ -529,10 +529,17 @@ def inspected(
         )
     if found.before and answer.predictable:
         answer = replace(answer, refused=_SEEDS_ARE_TAKEN.format(found.before[0]))
-    if found.iterated is not None:
-        answer = replace(answer, iterated=found.iterated.line)
-        answer = replace(answer, assumptions=(*answer.assumptions, *found.assumptions))
-    return answer
+    if found.draws and answer.predictable:
+        answer = replace(answer, refused=_MADE_ANEW.format(found.draws))
+    iterated = None if found.iterated is None else found.iterated.line
+    said = (*answer.assumptions, *found.assumptions)
+    return replace(answer, iterated=iterated, assumptions=said)
+
+
+_MADE_ANEW = (
+    "each call makes another dataset: the script draws numbers from {} without a seed, as for a "
+    "list of files or for a seed; set one in the script, as by random.seed or seed="
+)
 
 
 _SEEDS_ARE_TAKEN = (
