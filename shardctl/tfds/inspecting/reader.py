@@ -30,6 +30,7 @@ from shardctl.stores.stores import (
     way_below,
 )
 from shardctl.tfds.inspecting.graph import (
+    INTERLEAVES,
     SHUFFLES,
     Function,
     NoConstantError,
@@ -253,14 +254,6 @@ def _spec(dataset: Dataset, ranges: Sequence[_Row]) -> str:
 # The reader of a pipeline: files opened in turn, as TFDS's or as a script's own interleave.
 
 
-INTERLEAVES = (
-    "ParallelInterleaveDatasetV4",
-    "ParallelInterleaveDatasetV3",
-    "ParallelInterleaveDatasetV2",
-    "InterleaveDataset",
-    "FlatMapDataset",
-    "LegacyParallelInterleaveDatasetV2",  # TFRecordDataset(files, num_parallel_reads=N)
-)
 _TFDS_COLUMNS = 5  # of a row of TFDS's reader: path, name, prefix of ids, skip, take
 
 

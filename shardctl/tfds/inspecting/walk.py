@@ -306,26 +306,32 @@ def _settings_of_interleave(operation: Operation, options: Options) -> dict[str,
 def _choices(selector: Operation, options: Options) -> Pipeline:
     """Return the pipeline of choices, whose elements count by their values."""
     way = selector.way
-    values = chosen_values(way[0])
     is_mapped = any(each.op in graph.MAPS and not each.is_identity for each in way)
-    if values is None or is_mapped:
-        # What code of the script computes of numbers is computed here too.
-        values = _single(selector.elements)
-    # Choices are listed one by one only up to a limit.
-    if values is None or (not _counts_on(values) and len(values) > _MOST_CHOICES):
+    values = _chosen_values(selector, is_mapped=is_mapped)
+    if values is None:
         reason = "what it chooses is computed by code of the script, or is data"
         called = "map" if is_mapped else _called(way[0])
         return Pipeline(source=Opaque(call=called, reason=reason))
     return _numbered(values, way, options)
 
 
-def _single(elements: list[tuple[Any, ...]] | None) -> tuple[int, ...] | None:
-    """Return elements that are whole numbers, None where they are anything else."""
-    if elements is None or any(len(each) != 1 for each in elements):
+def _chosen_values(selector: Operation, *, is_mapped: bool) -> Sequence[int] | None:
+    """Return the whole numbers that choices are made of, None where they are none, or data."""
+    first = selector.way[0]
+    if first.op == "RangeDataset" and not is_mapped:
+        try:
+            values = _range(first)
+        except NoConstantError:
+            return None
+        # 0, 1, 2, .. may be of any length; others are listed one by one.
+        return values if _counts_on(values) or len(values) <= _MOST_CHOICES else None
+    listed = selector.listed
+    if listed is None or len(listed.element_spec) != 1:
         return None
-    values = [value for (value,) in elements]
-    is_whole = all(value.ndim == 0 and value.dtype.kind in "iu" for value in values)
-    return tuple(map(int, values)) if is_whole else None
+    (kind,) = listed.element_spec
+    if kind.shape != () or not kind.dtype.is_integer:
+        return None
+    return [value for (batch,) in listed.batch(_MOST_CHOICES) for value in batch.numpy().tolist()]
 
 
 def _numbered(values: Sequence[int], way: tuple[Operation, ...], options: Options) -> Pipeline:
@@ -451,26 +457,6 @@ def _in_few_digits(logit: float) -> float:
     # The shortest decimal with exactly this logarithm; rounding must not change a draw.
     said = (float(f"{near:.{digits}g}") for digits in range(1, 17))
     return next((weight for weight in said if math.log(weight) == logit), near)
-
-
-def chosen_values(operation: Operation) -> Sequence[int] | None:
-    """Return the whole numbers that a source of choices lists, None where it is none.
-
-    Those of a range, which may be of any length, are a range.
-    """
-    try:
-        if operation.op == "RangeDataset":
-            return _range(operation)
-    except NoConstantError:
-        return None
-    if operation.op not in ("TensorSliceDataset", "TensorDataset") or len(operation.others) != 1:
-        return None
-    values = constant(operation.others[0])
-    # Slices list a vector, a single tensor is a scalar.
-    rank = 1 if operation.op == "TensorSliceDataset" else 0
-    if values is None or values.ndim != rank or values.dtype.kind not in "iu":
-        return None
-    return tuple(int(value) for value in values.reshape(-1))
 
 
 # Dataset objects that a script uses more than once; a graph has a copy of them for each use.
