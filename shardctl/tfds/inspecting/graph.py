@@ -243,7 +243,7 @@ def call_name(op: str) -> str:
     ('group_by_window', 'interleave')
     """
     # "LegacyParallelInterleave" and "Interleave" are one call to a user.
-    name = re.sub(r"^(Legacy|Parallel|Global)*", "", _DATASET.sub("", op))
+    name = re.sub(r"^(Legacy|Parallel|Global|Experimental)*", "", _DATASET.sub("", op))
     # CamelCase -> snake_case, at each change from lower to upper case.
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
@@ -373,7 +373,7 @@ def operation_of(dataset: Any) -> Operation:
         UsageError: TensorFlow cannot write it as a graph, as of data on another device; or it is
             being traced, so that no dataset is there yet.
     """
-    tf = tensorflow()
+    tf, dataset = tensorflow(), before_copy(dataset)
     # Inside a tf.function the variant is a symbol without a value.
     if not hasattr(dataset._variant_tensor, "numpy"):
         raise UsageError(
@@ -389,6 +389,17 @@ def operation_of(dataset: Any) -> Operation:
             f"TensorFlow does not write this dataset as a graph: {said}; inspect the dataset "
             "before that stage"
         ) from error
+
+
+def before_copy(dataset: Any) -> Any:
+    """Return what a dataset copies to another device at its end, else the dataset itself.
+
+    TensorFlow writes no graph of what copies; the elements and the iterators are those below.
+    """
+    here, names = dataset, ("_PrefetchDataset", "_OptionsDataset")
+    while type(here).__name__ in names:
+        here = here._input_dataset
+    return here._input_dataset if type(here).__name__ == "_CopyToDeviceDataset" else dataset
 
 
 def written(variant: Any) -> Operation:

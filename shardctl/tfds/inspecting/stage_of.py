@@ -265,6 +265,7 @@ _STAGES: Mapping[str, Callable[[Operation, Options], Made]] = {
     "ScanDataset": _scan,
     "WindowDataset": lambda *_: Opaque(call="window", reason=_WINDOWS),
     "FlatMapDataset": lambda op, _: batched_window(op) or opaque(op),
+    "DenseToSparseBatchDataset": lambda op, _: call.Batch(size=op.number("batch_size")),
     "RebatchDataset": lambda *_: Opaque(
         call="rebatch", reason="tf.distribute cuts batches of unknown size into parts"
     ),

@@ -15,6 +15,7 @@ from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import readers_of
 from shardctl.stages.stages import WHY_OPEN, Map, Opaque, Pipeline, Range, Shared, WithOptions
 from shardctl.tfdata.mixture import weights_of_logits
+from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting import graph, stage_of
 from shardctl.tfds.inspecting.graph import Function, NoConstantError, Operation, Options, constant
 from shardctl.tfds.inspecting.reader import (
@@ -274,11 +275,27 @@ def _length(operation: Operation) -> int | None:
         return graph.num_rows(operation.others[0])
     if operation.op == "TensorDataset":
         return 1
+    if operation.op == "LoadDataset":
+        return _saved_length(operation)
     if operation.op == "ListDataset":
         per_element = len(operation.attributes["output_types"].list.type)
         # A list of elements has its components one after the other.
         return len(operation.others) // per_element
     return None
+
+
+# What `load` does with what was saved in several parts: one after the other of them, in turn.
+_IN_TURN = {"ParallelInterleaveDatasetV4", "Const", "Identity"}
+
+
+def _saved_length(operation: Operation) -> int | None:
+    """Return how many elements `load` reads, None where it may read several parts in turn."""
+    path = operation.value("path")
+    if path is None or operation.graph.ops_in_functions(operation.node) - _IN_TURN:
+        return None
+    parts = tensorflow().io.gfile.glob(f"{path.item().decode()}/*/*.shard")
+    length = int(operation.graph.dataset([operation.node], operation.types).cardinality())
+    return length if len(parts) == 1 and length >= 0 else None
 
 
 def _range(operation: Operation) -> range:
