@@ -454,9 +454,11 @@ class Rest:
         A batch that is not full ends its section, since batches are formed anew in each.
         """
         full, at = self.edited.full_width, self.start
+        # An order without end is followed as far as it is asked for: not far for the first element.
+        longest = max(self.stretch // full, 1) if self.elements.is_endless else _LONGEST
         while True:
             with self._lock:
-                most = self.elements.steps_up_to(at + _LONGEST)
+                most = self.elements.steps_up_to(at + longest)
                 if most <= at:
                     return
                 first = self._before(at)
@@ -468,7 +470,7 @@ class Rest:
                 )
                 stop = min(at + stop + 1, most)
             yield np.array([at, stop], np.int64)
-            at = stop
+            at, longest = stop, min(2 * longest, _LONGEST)
 
     def _before(self, element: int) -> int:
         return self.elements.positions_in_step(element - 1).stop if element else 0
