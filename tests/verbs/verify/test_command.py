@@ -181,7 +181,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     from shardctl.loaders.loader import LOADERS
 
     found = {"torch": "2.13.0"}
-    monkeypatch.setattr(bridge, "installed_version", found.get)
+    monkeypatch.setattr("shardctl.metadata.loader_versions.installed_version", found.get)
     toy = replace(LOADERS["torch"], calls="tests.live.toy_loaders:InOrder")
     monkeypatch.setitem(LOADERS, "torch", toy)
     return found
