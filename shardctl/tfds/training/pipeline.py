@@ -355,25 +355,42 @@ def resume_like(
 class StageCalls:
     """Pipelines as real datasets. `reader` makes what TFDS's reader yields, for each `Read`.
 
+    pad: what padding is in a dataset of numbers; elsewhere it is zeros and empty texts.
+
     A map changes nothing, but is one that TensorFlow does not remove. A shared pipeline is one
     dataset object wherever its label stands.
     """
 
     reader: Callable[[Read], Any]
+    pad: int = 0
     _shared: dict[str, Any] = field(init=False, default_factory=dict)
 
-    def dataset(self, pipeline: call.Pipeline) -> Any:
+    def dataset(self, pipeline: call.Pipeline, like: Any = None) -> Any:
         """Return the `tf.data.Dataset` of a pipeline, made in the order of a script.
+
+        like: the `element_spec` of what padding is concatenated to.
 
         Raises:
             UsageError: a stage is code that stages do not tell, as a filter is.
         """
         # Source first, then stage by stage: the order in which a script makes them. Shuffles
         # without a seed draw theirs in this order.
-        made = self._source(pipeline.source)
+        made = self._padding(pipeline.source, like)
         for stage in pipeline.stages:
             made = self._stage(stage, made)
         return made
+
+    def _padding(self, source: Source, like: Any) -> Any:
+        if not isinstance(source, call.Padding) or like is None:
+            return self._source(source)
+        tf = tensorflow()
+        # Components of unknown length are empty, as a script would have them.
+        zeros = tf.nest.map_structure(
+            lambda one: tf.zeros([size or 0 for size in one.shape], one.dtype), like
+        )
+        if self.pad:  # of codes, which are numbers
+            zeros += self.pad
+        return tf.data.Dataset.from_tensors(zeros).repeat(source.count)
 
     def _source(self, source: Source) -> Any:
         sets = tensorflow().data.Dataset
@@ -410,7 +427,7 @@ class StageCalls:
             case call.AssertCardinality():
                 return made.apply(tf.data.experimental.assert_cardinality(stage.count))
             case call.Concatenate():
-                return made.concatenate(self.dataset(stage.other))
+                return made.concatenate(self.dataset(stage.other, made.element_spec))
             case call.WithOptions():
                 return made.with_options(_options(stage))
         found = stage.in_tf()
