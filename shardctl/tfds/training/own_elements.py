@@ -137,9 +137,6 @@ class FileSource:
         *columns, count = rows
         files = tensorflow().data.Dataset.from_tensor_slices(tuple(columns))
         records = self.reader.interleaved(files)
-        settings = self.node.reader.settings
-        if settings.host is not None and settings.host_mode.reads_all:
-            records = records.shard(settings.host.count, settings.host.index)
         return records.take(count)
 
     @property
@@ -380,9 +377,9 @@ class OwnElements:
         whole = num_examples_of(self.elements) or self.elements.num_steps or 0
         # A whole-dataset buffer counts as the number of examples.
         sizes = self._edited.buffer_sizes()
-        held = sum(whole if size == WHOLE_DATASET else size for size in sizes)
+        held = sum(whole if size == WHOLE_DATASET else size * width for size, width in sizes)
         # After 16 times the size of a buffer one of 10 million examples is still in it.
-        return min(max(_STRETCH, 16 * held * self._edited.full_width), _MAX_STRETCH)
+        return min(max(_STRETCH, 16 * held), _MAX_STRETCH)
 
 
 def _keyed(elements: Elements) -> StagedOrder | CountedElements:
@@ -392,6 +389,8 @@ def _keyed(elements: Elements) -> StagedOrder | CountedElements:
         return elements
     (read,) = readers_of(stages_of(elements.settings))
     own = replace(settings_of_read(elements.settings, read), pass_index=0, loop="python")
+    if own.host_mode.reads_all:
+        own = replace(own, host=None)  # a stage shares what is read
     return StagedOrder(
         elements.dataset,
         {read: ReaderOrder(elements.dataset, elements.ranges, own)},
@@ -504,7 +503,7 @@ class Rest:
             )
 
         numbers, one = tf.TensorSpec([None], tf.int64), tf.TensorSpec([], tf.int64)
-        steps = of_plan(Step, (numbers, one, numbers, numbers, numbers, tf.TensorSpec([], tf.bool)))
+        steps = of_plan(Step, (numbers, one, one, numbers, numbers, one))
         kinds = tf.int64, *[tf.string] * source.num_texts
         nothing = sets.from_tensors(tuple(tf.zeros([0], kind) for kind in kinds))
         batches = of_plan(Opening, source.signature).flat_map(
@@ -518,44 +517,30 @@ class Rest:
 
         def step(batch: Any, planned: Any) -> Any:
             codes, *texts = batch
-            expected, first, kept, yielded, gone, is_direct = planned
+            expected, first, num_kept, yielded, gone, num_direct = planned
             # What is read is what was planned, or tf.data fails.
-            same = tf.cond(
-                tf.equal(tf.size(codes), tf.size(expected)),
-                lambda: tf.reduce_all(tf.equal(codes, expected)),
-                lambda: False,
-            )
+            same = tf.reduce_all(tf.equal(codes, expected)) & (tf.size(codes) == tf.size(expected))
             with tf.control_dependencies([tf.debugging.Assert(same, [FEWER])]):
                 done = [ops.LookupTableRemoveV2(table_handle=t, keys=gone) for t in tables]
+            kept = tf.range(first, first + num_kept)
             with tf.control_dependencies(done):
                 done = [
-                    ops.LookupTableInsertV2(
-                        table_handle=table,
-                        keys=first + kept,
-                        values=tf.cond(
-                            tf.equal(tf.size(kept), tf.size(codes)),
-                            lambda column=column: column,
-                            lambda column=column: tf.gather(column, kept),
-                        ),
-                    )
-                    for table, column in zip(tables, texts, strict=True)
+                    ops.LookupTableInsertV2(table_handle=table, keys=kept, values=text[:num_kept])
+                    for table, text in zip(tables, texts, strict=True)
                 ]
             with tf.control_dependencies(done):
                 yielded = tf.identity(yielded)
 
             def found(numbers: Any) -> Any:
                 return tuple(
-                    tf.cond(
-                        is_direct,
-                        lambda column=column: column,
-                        lambda table=table: ops.LookupTableFindV2(
-                            table_handle=table, keys=numbers, default_value=""
-                        ),
-                    )
-                    for table, column in zip(tables, texts, strict=True)
+                    ops.LookupTableFindV2(table_handle=table, keys=numbers, default_value="")
+                    for table in tables
                 )
 
-            return sets.from_tensor_slices(yielded).batch(size).map(without_autograph(found))
+            # A batch that comes out as it was read is not copied.
+            direct = sets.from_tensors(tuple(texts)).take(num_direct)
+            looked_up = sets.from_tensor_slices(yielded).batch(size).map(without_autograph(found))
+            return direct.concatenate(looked_up)
 
         read = sets.zip((batches.prefetch(2), steps)).flat_map(without_autograph(step))
         return source.components(read.prefetch(1).unbatch())

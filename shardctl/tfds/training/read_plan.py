@@ -32,17 +32,17 @@ class Step(NamedTuple):
 
     Elements are numbered as they are read, those of the batch from `first` on.
 
-    keys: the elements of the batch. kept: the places in it of those that go into the table.
-    yielded: the numbers of what comes out of the table then, in order. gone: of what leaves it
-    before. is_direct: the batch comes out as it is, past the table.
+    keys: the elements of the batch. num_kept: how many go into the table, all or none. yielded: the
+    numbers of what comes out of the table then, in order. gone: of what leaves it before.
+    num_direct: 1 if the batch comes out as it is, past the table.
     """
 
     keys: Int64s
     first: int
-    kept: Int64s
+    num_kept: int
     yielded: Int64s
     gone: Int64s
-    is_direct: bool
+    num_direct: int
 
 
 @dataclass(kw_only=True, eq=False)
@@ -116,17 +116,20 @@ class ReadPlan:
                 and (uses[here] == 1).all()
                 and (out == np.arange(number, number + size)).all()
             )
-            kept = NONE if is_direct else np.flatnonzero(fresh[here])
+            is_kept = not is_direct and bool(fresh[here].any())
             yield Step(
                 keys=read[here],
                 first=number,
-                kept=kept,
-                yielded=out,
+                num_kept=size * is_kept,
+                yielded=NONE if is_direct else out,
                 gone=self._gone,
-                is_direct=is_direct,
+                num_direct=int(is_direct),
             )
             self._gone = numbers[done[gone_bounds[index] : gone_bounds[index + 1]]]
-            self._gone = NONE if is_direct else self._gone
+            if is_kept:
+                # What nobody wants was in the batch, too.
+                unwanted = number + np.flatnonzero(~fresh[here])
+                self._gone = np.concatenate([self._gone, unwanted])
             start += size
         self._held, self._numbers = table[still], numbers[still]
 
