@@ -6,9 +6,9 @@ import atexit
 import gc
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -157,6 +157,7 @@ class FileSource:
         return self.node.reading(number, stop=position + 1)
 
 
+_MOST_BYTES = 1 << 31  # of a source that is read at once
 _ORDER_BELOW = ("Shuffle", "Repeat", "Random", "Generator", "Shard", "Take", "Skip", "Filter")
 
 
@@ -196,6 +197,13 @@ class NodeSource:
         variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
         self._elements = tf.data.experimental.from_variant(variant, self._types)
         self._size = int(self._elements.cardinality())
+        # All elements as one batch, in which any is found at once; None where they are too many, or
+        # of several shapes.
+        self.whole: tuple[Any, ...] | None = None
+        if all(kind.shape.is_fully_defined() for kind in self._types):
+            width = sum((kind.dtype.size or 64) * kind.shape.num_elements() for kind in self._types)
+            if 0 < self._size * width <= _MOST_BYTES:
+                self.whole = self._elements.batch(self._size).get_single_element()
         self.num_texts = len(self._types)
         self.signature = (tf.TensorSpec([], tf.int64),) * 2
 
@@ -460,28 +468,46 @@ class Rest:
         tf = tensorflow()
         leaves = [self._leaf(number, bounds) for number in range(len(self.sources))]
         choices = [
-            # `merged=merged` binds this round's value, not the last one of the loop.
-            tf.data.Dataset.from_generator(
-                lambda start, stop, merged=merged: self._choices(merged, int(start), int(stop)),
-                output_signature=tf.TensorSpec([None], tf.int64),
-                args=(bounds[0], bounds[1]),
-            ).unbatch()
-            for merged in self.edited.merges
+            self._numbers(partial(self._choices, merged), bounds) for merged in self.edited.merges
         ]
         made = self.edited.applied(leaves, choices)
         # A section yields exactly its elements, or tf.data fails: a wrong count is never silent.
         return made.apply(tf.data.experimental.assert_cardinality(bounds[1] - bounds[0]))
 
+    def _numbers(self, pieces: Callable[[int, int], Iterator[Int64s]], bounds: Any) -> Any:
+        """Return a dataset of the numbers that a function of [start, stop) yields in pieces."""
+        tf = tensorflow()
+        found = tf.data.Dataset.from_generator(
+            lambda start, stop: pieces(int(start), int(stop)),
+            output_signature=tf.TensorSpec([None], tf.int64),
+            args=(bounds[0], bounds[1]),
+        )
+        return found.unbatch()
+
     def _leaf(self, number: int, bounds: Any) -> Any:
         """Return the elements of a leaf in a section, in the order in which they are wanted."""
-        tf, ops, source = tensorflow(), tensorflow().raw_ops, self.sources[number]
+        tf, source = tensorflow(), self.sources[number]
+        keys_of = partial(self._keys_of, self.edited.root.leaves[number].source or 0)
+        if not isinstance(source, NodeSource) or source.whole is None:
+            return source.components(self._read(source, keys_of, bounds))
+        parts = source.whole
+
+        def chosen(keys: Any) -> Any:
+            return tuple(tf.gather(part, keys) for part in parts)
+
+        keys = self._numbers(keys_of, bounds).batch(source.batch_size)
+        return keys.map(without_autograph(chosen)).unbatch()
+
+    def _read(
+        self, source: Source, keys_of: Callable[[int, int], Iterator[Int64s]], bounds: Any
+    ) -> Any:
+        """Return the texts of the elements, read in the order of the source."""
+        tf, ops = tensorflow(), tensorflow().raw_ops
         sets, size = tf.data.Dataset, source.batch_size
 
         def planned(kind: Any, start: Any, stop: Any) -> Iterator[Any]:
             # Two generators plan the same: one for what is opened, the other for its batches.
-            of_source = self.edited.root.leaves[number].source or 0
-            keys = self._keys_of(of_source, int(start), int(stop))
-            events = ReadPlan(size=size, end=source.end).events(keys)
+            events = ReadPlan(size=size, end=source.end).events(keys_of(int(start), int(stop)))
             while True:
                 with self._lock:
                     event = next(events, None)
@@ -543,7 +569,7 @@ class Rest:
             return direct.concatenate(looked_up)
 
         read = sets.zip((batches.prefetch(2), steps)).flat_map(without_autograph(step))
-        return source.components(read.prefetch(1).unbatch())
+        return read.prefetch(1).unbatch()
 
     def _keys_of(self, source: int, start: int, stop: int) -> Iterator[Int64s]:
         for keys, sources in self._stretches(start, stop):
