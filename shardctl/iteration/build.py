@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.iteration.batch import Batch, Unbatch
-from shardctl.iteration.combinations import Chosen, Directed, Sampled, Zip
+from shardctl.iteration.batch import Batch, Unbatch, Windows
+from shardctl.iteration.combinations import Chosen, Directed, Interleaved, Sampled, Zip
 from shardctl.iteration.iteration import EVERYTHING, Iteration, Node, Source
+from shardctl.iteration.regrouped import Kept, Regrouped
 from shardctl.iteration.repeat import Concatenate, Repeat
-from shardctl.iteration.selection import Asserted, Cache, Filter, Passing, Strided
+from shardctl.iteration.selection import Asserted, Cache, Filter, Strided
 from shardctl.iteration.shuffle import Shuffle
 from shardctl.stages import part as parts
 from shardctl.stages import stages as call
@@ -27,7 +28,7 @@ from shardctl.tfdata.mixture import cumulative_of, uniform_cumulative
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds, SeedGenerator
 
 SourceOf = Callable[[call.Read], Node]
-PassingOf = Callable[[call.Filter], Passing]
+KeptOf = Callable[[call.ByData], Kept]
 
 
 def build(
@@ -35,7 +36,7 @@ def build(
     source: SourceOf,
     *,
     seeds: ScriptSeeds | None = None,
-    kept: PassingOf | None = None,
+    kept: KeptOf | None = None,
 ) -> Node:
     """Return the node of a whole pipeline as TensorFlow runs it (see `optimized`).
 
@@ -45,7 +46,7 @@ def build(
     source: makes the node of a TFDS reader.
     seeds: what ops without a seed get, counted on from here in the order of the script; `source`
         may hold it too.
-    kept: returns which codes pass a filter that has a list of those kept.
+    kept: returns what a stage does to each example, where a file says it.
 
     >>> from shardctl.iteration.iteration import NOTHING
     >>> stages = (call.Skip(count=2), call.Batch(size=2))
@@ -71,7 +72,7 @@ class Builder:
     source: SourceOf
     seeds: ScriptSeeds
     options: WithOptions
-    kept: PassingOf | None
+    kept: KeptOf | None
     shared: dict[str, tuple[call.Pipeline, Node]] = field(default_factory=dict)
 
     def node_of(self, pipeline: call.Pipeline) -> Node:
@@ -131,6 +132,24 @@ def _sampled(self: Builder, source: call.SampleFromDatasets) -> Node:
     return Directed(data, Sampled(generator, cumulative), stop_on_empty=source.stop_on_empty)
 
 
+def _interleaved(self: Builder, source: call.InterleaveDatasets) -> Node:
+    inputs = [self.node_of(one) for one in source.inputs]
+    _check_choices(source.choices)
+    order = self.node_of(source.choices)
+    if source.is_legacy and source.block_length > 1 < source.cycle_length:
+        # What comes after the last elements of an input of less than a block is a matter of which
+        # thread is ready first (parallel_interleave_dataset_op.cc, of experimental).
+        lengths = [node.num_elements for node in inputs]
+        if any(length < 0 or length % source.block_length for length in lengths):
+            raise UnpredictableOrderError(
+                f"parallel_interleave with block_length={source.block_length}: where a dataset "
+                "ends within a block, timing decides what comes next; use ds.interleave"
+            )
+    # Threads take the next datasets before these are needed.
+    chosen = order if source.calls is None else self.read_ahead(order, "auto")
+    return Interleaved(inputs, Chosen(chosen), source.cycle_length, source.block_length)
+
+
 def _chosen(self: Builder, source: call.ChooseFromDatasets) -> Node:
     inputs = [self.node_of(one) for one in source.inputs]
     _check_choices(source.choices)
@@ -162,10 +181,13 @@ def _skipped(self: Builder, stage: call.Skip, node: Node) -> Node:
     return Strided(node, first=1, limit=0) if stage.count < 0 else Strided(node, first=stage.count)
 
 
-def _filtered(self: Builder, stage: call.Filter, node: Node) -> Node:
+def _by_data(self: Builder, stage: call.ByData, node: Node) -> Node:
     if self.kept is None:
-        raise UnpredictableOrderError(f"{stage.name}: nothing here says which examples are kept")
-    return Filter(node, self.kept(stage))
+        raise UnpredictableOrderError(f"{stage.name}: nothing here says what it does to an example")
+    kept = self.kept(stage)
+    if isinstance(stage, call.Filter):
+        return Filter(node, lambda codes: kept.values(codes) != 0)
+    return Regrouped(node, kept, stage.name)
 
 
 # What makes the node of a part: of the builder, the part and, of a stage, the node before it.
@@ -176,12 +198,14 @@ NODES: dict[type[parts.Part], Callable[..., Node]] = {
     call.Zip: lambda self, source: Zip([self.node_of(one) for one in source.inputs]),
     call.SampleFromDatasets: _sampled,
     call.ChooseFromDatasets: _chosen,
+    call.InterleaveDatasets: _interleaved,
     call.Shared: _shared,
     call.Shuffle: _shuffled,
     call.Repeat: lambda self, stage, node: Repeat(node, stage.count),
     call.Batch: lambda self, stage, node: Batch(
         node, stage.size, drop_remainder=stage.drop_remainder
     ),
+    call.Window: lambda self, stage, node: Windows(node, stage),
     call.Unbatch: lambda self, stage, node: Unbatch(node),
     call.Shard: lambda self, stage, node: Strided(node, first=stage.index, stride=stage.num_shards),
     call.Take: lambda self, stage, node: Strided(
@@ -190,11 +214,12 @@ NODES: dict[type[parts.Part], Callable[..., Node]] = {
     call.Skip: _skipped,
     call.Cache: lambda self, stage, node: Cache(node),
     call.Map: lambda self, stage, node: self.read_ahead(node, stage.calls or 0),
+    call.Scan: lambda self, stage, node: Strided(node),
     call.Prefetch: lambda self, stage, node: self.read_ahead(node, stage.size, has_prefetch=True),
     call.AssertCardinality: lambda self, stage, node: Asserted(node, stage.count),
     call.WithOptions: lambda self, stage, node: Strided(node),
     call.Concatenate: lambda self, stage, node: Concatenate(node, self.node_of(stage.other)),
-    call.Filter: _filtered,
+    **dict.fromkeys(call.ByData.__subclasses__(), _by_data),
 }
 
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 import gzip
 import zlib
 from array import array
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shardctl.base.arrays import Int64s, distinct
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import TFDS_ID_SEPARATOR
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.streams import open_stream
+from shardctl.iteration.regrouped import Kept
 from shardctl.order.example_codes import ExampleCodes
+from shardctl.saved.scan_file import AGAIN, SUFFIX, kept_of_scan
 from shardctl.stores.stores import os_reason
 
 _MAX_LINE = 1 << 16
@@ -67,22 +67,30 @@ def read_seen(path: Path | str, codes: ExampleCodes, *, ids: bool = False) -> Se
         raise DatasetError(f"cannot read {shown}: {why}") from error
 
 
-def read_kept(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArray[np.bool_]]:
-    """Return what says of each code whether it passes a filter whose list is at `path`.
+def read_kept(call: str, path: str, codes: ExampleCodes | None) -> Kept:
+    """Return what a stage does to each example, by the file at `path`.
 
-    The list has a tfds_id or an id (`5`, `train:5`) a line.
+    That is a scan, or of a filter the list of what passes: a tfds_id or an id (`5`, `train:5`) a
+    line. Without `codes` elements are counted from 0.
 
     Raises:
         DatasetError: it cannot be read, or names no example of what is read.
+        UsageError: a list for another stage, or of elements without names.
     """
+    if path.endswith(SUFFIX):
+        return kept_of_scan(call, path, codes)
+    if call != "filter" or codes is None:
+        what = f"{call} needs" if call != "filter" else "elements without a dataset need"
+        raise UsageError(f"kept={quoted(path)}: {what} a scan, a file *{SUFFIX}; {AGAIN}")
     kept = read_seen(path, codes, ids=True).codes
 
-    def passes(wanted: Int64s) -> NDArray[np.bool_]:
+    def passes(wanted: Int64s) -> Int64s:
         # `kept` is sorted: the place where a code would be holds it, or it is not there.
         rows = np.minimum(np.searchsorted(kept, wanted), max(len(kept) - 1, 0))
-        return kept[rows] == wanted if len(kept) else np.zeros(len(wanted), bool)
+        found = kept[rows] == wanted if len(kept) else np.zeros(len(wanted), bool)
+        return found.astype(np.int64)
 
-    return passes
+    return Kept(values=passes)
 
 
 def _read(file: BinaryIO, codes: ExampleCodes, shown: str, ids: bool) -> SeenExamples:

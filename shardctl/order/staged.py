@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, groups_of
@@ -20,6 +19,7 @@ from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.iteration.build import build, iteration_of_pass
 from shardctl.iteration.iteration import EVERYTHING, Node
+from shardctl.iteration.regrouped import Kept
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import (
     CHUNK_SIZE,
@@ -37,7 +37,16 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import stages_of
 from shardctl.spec.reads import joined
 from shardctl.stages.pipelines import parts_of, readers_of
-from shardctl.stages.stages import Filter, Pipeline, Read, Repeat, SampleFromDatasets, Shuffle
+from shardctl.stages.stages import (
+    ByData,
+    FlatMap,
+    GroupByWindow,
+    Pipeline,
+    Read,
+    Repeat,
+    SampleFromDatasets,
+    Shuffle,
+)
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds
 
 _AT_ONCE = 1 << 22  # elements that are pulled between two reports
@@ -99,11 +108,12 @@ class StagedOrder(Order):
         self.nodes: list[ReaderNode] = []
         # Building has side effects on `_seeds`: each stage without a seed draws one, in the order
         # in which a script would build the stages.
-        self._node = build(self.stages, self._reader_node, seeds=self._seeds, kept=self._passing)
+        self._node = build(self.stages, self._reader_node, seeds=self._seeds, kept=self._kept)
         self.is_endless = self._node.is_infinite
         # One reader reads, and nothing behind a repeat mixes its epochs.
-        kinds = [type(stage) for stage in self.stages.stages if isinstance(stage, Repeat | Shuffle)]
-        mixes = Repeat in kinds and Shuffle in kinds[kinds.index(Repeat) :]
+        stages = self.stages.stages
+        repeat = next((i for i, one in enumerate(stages) if isinstance(one, Repeat)), len(stages))
+        mixes = any(isinstance(one, Shuffle | GroupByWindow) for one in stages[repeat:])
         is_one = len(self.sources) == 1 and isinstance(self.stages.source, Read)
         self.has_epochs = is_one and not mixes
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
@@ -137,10 +147,10 @@ class StagedOrder(Order):
         self.nodes.append(node)
         return node
 
-    def _passing(self, stage: Filter) -> Callable[[Int64s], NDArray[np.bool_]]:
-        """Return which tickets pass a filter that has a list of the examples that do."""
-        passes = provided("kept")(stage.kept, self.codes)
-        return lambda tickets: passes(self._codes(tickets))
+    def _kept(self, stage: ByData) -> Kept:
+        """Return what a stage does to the examples of tickets, by its file."""
+        kept: Kept = provided("kept")(stage.name, stage.kept, self.codes)
+        return replace(kept, values=lambda tickets: kept.values(self._codes(tickets)))
 
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
@@ -153,6 +163,9 @@ class StagedOrder(Order):
 
         Of mixtures it is what all readers read at once; no more than the order has.
         """
+        if any(isinstance(part, FlatMap) for part in parts_of(self.stages)):
+            # Elements of one example count each.
+            return -(-self.num_examples // max(self.num_epochs or 1, 1))
         most = min(sum(order.epoch_size for order in self._orders), self.num_examples)
         node = self._unrepeated
         if node is None or node.is_infinite:
@@ -170,7 +183,7 @@ class StagedOrder(Order):
         repeat = next((i for i, s in enumerate(stages) if isinstance(s, Repeat)), None)
         if repeat is None or not isinstance(source, Read) or len(self.sources) > 1:
             return None
-        if any(isinstance(stage, Filter) for stage in stages[:repeat]):
+        if any(isinstance(stage, ByData) for stage in stages[:repeat]):
             return None
         seeds = ScriptSeeds(self.settings.global_seed)
 

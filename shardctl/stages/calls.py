@@ -176,7 +176,11 @@ _OPEN_SOURCES = ("from_generator", "load", "random", "TextLineDataset")
 
 
 _LISTED = (ListFiles, Interleave, Records)
-_OWN_CALLS = (CACHE_IN_FILE, *(part.name for part in _LISTED))
+_OWN_CALLS = (
+    CACHE_IN_FILE,
+    *(part.name for part in _LISTED),
+    *(part.name for part in stages.ByData.__subclasses__()),
+)
 _SIZE, _DROP = value("size", "batch_size"), value("drop_remainder")
 _SHAPES, _FILL = (value("", name, takes="code") for name in ("padded_shapes", "padding_values"))
 _OTHERS = (

@@ -63,7 +63,7 @@ def last_batch(pipeline: ast.Pipeline) -> ast.Batch | None:
     """Return the batch that is around an element at the end of a row of stages."""
     around: list[ast.Batch] = []
     for stage in pipeline.stages:
-        if isinstance(stage, ast.Unbatch):
+        if isinstance(stage, ast.Unbatch | ast.FlatMap):
             # Unbatch takes the outermost batch apart, the one that was added last.
             around = around[:-1]
         elif isinstance(stage, ast.Batch):
@@ -80,7 +80,7 @@ def with_changed(
 ) -> ast.Pipeline:
     """Return a pipeline with every reader as `read` changes it; None leaves them as they are.
 
-    kept: what becomes of the name of a file that says which examples pass a filter.
+    kept: what becomes of the name of a file that says what a stage does to each example.
     part: what becomes of each source and stage, inner ones first.
 
 
@@ -98,7 +98,7 @@ def with_changed(
     def changed(given: Part) -> Part:
         if isinstance(given, ast.Read) and read is not None:
             given = read(given)
-        if isinstance(given, ast.Filter) and given.kept is not None and kept is not None:
+        if isinstance(given, ast.ByData) and given.kept is not None and kept is not None:
             given = replace(given, kept=kept(given.kept))
         # Inner pipelines before `part`, which therefore sees what has already been changed.
         given = given.mapped(whole)

@@ -18,6 +18,7 @@ from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.stages import part as parts
 
+_READY_FIRST = "deterministic=False yields in order of completion"
 _LONGEST_SHOWN = 300  # characters of a pipeline, in a repr
 
 
@@ -104,6 +105,32 @@ class Batch(parts.Stage):
     def whole_length(self, count: int) -> int:
         """Return the number of batches."""
         return count // self.size if self.drop_remainder else -(-count // self.size)
+
+
+class Window(parts.Stage):
+    """`ds.window(size, shift, stride, drop_remainder)`, and the `flat_map` that batches a window.
+
+    shift: elements from the start of a window to that of the next; None is `size`.
+    """
+
+    name = "window"
+    is_plain = False
+    effect = "puts neighbours together, one batch a window; keeps the order"
+    size: parts.PositiveCount
+    shift: parts.PositiveCount | None = None
+    stride: parts.PositiveCount = 1
+    drop_remainder: bool = False
+
+    @property
+    def span(self) -> int:
+        """The elements from the first of a window to its last."""
+        return (self.size - 1) * self.stride + 1
+
+    def whole_length(self, count: int) -> int:
+        """Return the number of windows."""
+        # A window begins wherever an element is left; a whole one needs its last element too.
+        missing = self.span - 1 if self.drop_remainder else 0
+        return -(-max(count - missing, 0) // (self.shift or self.size))
 
 
 class Unbatch(parts.Stage):
@@ -228,12 +255,22 @@ class Map(parts.Stage):
             return None
         # The argument of the call counts before the option of the pipeline.
         said = deterministic if self.deterministic is None else self.deterministic
-        return "deterministic=False yields in order of completion" if said is False else None
+        return _READY_FIRST if said is False else None
 
     @property
     def as_run(self) -> parts.Stage:
         """One that reads ahead, in order."""
         return Map(calls="auto", deterministic=True) if self.calls is None else self
+
+
+class Scan(parts.Stage):
+    """`ds.scan(initial_state, f)`: one element of each, which depends on those before it."""
+
+    name = "scan"
+    is_plain = False
+    effect = "keeps the order; what it yields depends on the elements before, too"
+    parameters = (parts.value("", "initial_state", takes="code"), parts.FUNCTION)
+    keeps_order = True
 
 
 class Prefetch(parts.Stage):
@@ -304,28 +341,70 @@ class Concatenate(parts.Stage):
         return _sum((count, *others))
 
 
-class Filter(parts.Stage):
-    """`ds.filter(predicate)`: how many pass depends on the data.
+class ByData(parts.Stage):
+    """A stage whose elements depend on what is in the examples.
 
-    kept: path of a file that names the examples that pass, a tfds_id or an id a line; without one
-        the order is nondeterministic.
+    kept: path of a file with what it does to each example: what `shardctl inspect --scan` wrote;
+        of a filter it may be a list of those that pass, a tfds_id or an id a line. Without one the
+        order is nondeterministic.
     """
 
-    name = "filter"
     is_plain = False
-    effect = "drops elements by what is in them"
-    parameters = (parts.value("", "predicate", takes="code"), parts.value("kept", by_name=True))
-    kept: parts.Word | None = None
+    takes_anything = True
+    kept: parts.Word | None = parts.argument(by_name=True, default=None)
 
-    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
-        """Return that no pass is named, where that is so."""
-        if self.kept is not None:
-            return None
-        return "how many elements pass depends on the data: name those that do with kept="
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
+        """Return the stage, or what it is without a scan."""
+        if cls.name in WHY_OPEN and not values.get("kept"):
+            return (Opaque.known(cls.name),)
+        return super().made(values)
 
     def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
         """Return None: the data decides, but of what has no end."""
         return count if count == math.inf else None
+
+
+class Filter(ByData):
+    """`ds.filter(predicate)`: how many pass depends on the data."""
+
+    name = "filter"
+    effect = "drops elements by what is in them"
+    parameters = (parts.value("", "predicate", takes="code"), parts.value("kept", by_name=True))
+    takes_anything = False
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that neither a scan nor a list says which pass, where that is so."""
+        if self.kept is not None:
+            return None
+        return (
+            "how many elements pass depends on the data: shardctl inspect --scan finds out, or "
+            "name those that do with kept="
+        )
+
+
+class TakeWhile(ByData):
+    """`ds.take_while(predicate)`: its end depends on the data."""
+
+    name = "take_while"
+    effect = "ends before the first element that fails its predicate"
+
+    def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> None:
+        """Return None: it may end what has no end."""
+
+
+class FlatMap(ByData):
+    """`ds.flat_map(f)` and `ds.unbatch()`, whose rows an example, or a window of them, decides."""
+
+    name = "flat_map"
+    effect = "makes elements by what is in each example"
+
+
+class GroupByWindow(ByData):
+    """`ds.group_by_window(..)` and `ds.bucket_by_sequence_length(..)`."""
+
+    name = "group_by_window"
+    effect = "groups elements by a key of each"
 
 
 CACHE_IN_FILE = "cache(filename)"
@@ -334,10 +413,10 @@ _BY = {
     "it keeps the order of the run that wrote its files": (CACHE_IN_FILE, "snapshot"),
     "how many elements come of each depends on the data": ("flat_map", "interleave"),
     "which elements come, and when, depends on the data": (
-        *("window", "group_by_window", "bucket_by_sequence_length", "take_while", "unique"),
+        *("group_by_window", "bucket_by_sequence_length", "take_while", "unique"),
         *("ignore_errors", "rejection_resample"),
     ),
-    "the script's own code decides what it yields": ("scan", "apply", "from_generator"),
+    "the script's own code decides what it yields": ("apply", "from_generator"),
     "what it lists is read by code; list_files('data/*', seed=7) | interleave(cycle_length=4) has "
     "an order": ("list_files",),
     "its files are named by code; TFRecordDataset('data/*') has an order": ("TFRecordDataset",),
@@ -466,7 +545,7 @@ class Values(parts.Source):
         return len(self.values)
 
 
-class _Mixture(parts.Source):
+class Mixture(parts.Source):
     """What combines several datasets."""
 
     inputs: tuple[Pipeline, ...] = parts.argument("datasets", takes="pipelines")
@@ -477,7 +556,7 @@ class _Mixture(parts.Source):
             raise UsageError(f"{self.name}: an input, or several, is needed")
 
 
-class Zip(_Mixture):
+class Zip(Mixture):
     """`tf.data.Dataset.zip(inputs)`: an element holds one of each, in their order."""
 
     name = "zip"
@@ -492,7 +571,7 @@ class Zip(_Mixture):
         return min(known)
 
 
-class SampleFromDatasets(_Mixture):
+class SampleFromDatasets(Mixture):
     """`tf.data.Dataset.sample_from_datasets(inputs, weights, seed, stop_on_empty_dataset, ..)`.
 
     weights_dtype: what TensorFlow makes of the weights, "float32" of Python's own numbers and
@@ -543,13 +622,10 @@ class SampleFromDatasets(_Mixture):
         return None if self.stop_on_empty else _sum(others)
 
 
-class ChooseFromDatasets(_Mixture):
-    """`tf.data.Dataset.choose_from_datasets(inputs, choices, stop_on_empty_dataset)`."""
+class Choosing(Mixture):
+    """A mixture in which numbers say which input comes next."""
 
-    name = "choose_from_datasets"
-    effect = "takes the next dataset as chosen"
     choices: Pipeline = parts.argument("choice_dataset", takes="pipeline")
-    stop_on_empty: bool = parts.argument("stop_on_empty_dataset", default=True)
 
     @property
     def fed_by(self) -> tuple[Pipeline, ...]:
@@ -560,6 +636,36 @@ class ChooseFromDatasets(_Mixture):
         """Return that there is no end, where no input has one; else it is unknown."""
         # Choices may end before their inputs do.
         return math.inf if all(count == math.inf for count in others) else None
+
+
+class ChooseFromDatasets(Choosing):
+    """`tf.data.Dataset.choose_from_datasets(inputs, choices, stop_on_empty_dataset)`."""
+
+    name = "choose_from_datasets"
+    effect = "takes the next dataset as chosen"
+    stop_on_empty: bool = parts.argument("stop_on_empty_dataset", default=True)
+
+
+class InterleaveDatasets(Choosing):
+    """`ds.interleave(f, ..)` or `ds.flat_map(f)`, whose function makes one input of each number.
+
+    choices: the numbers of inputs, as they are read: an input is opened anew for each.
+    calls, deterministic: as in the call.
+    is_legacy: it is `tf.data.experimental.parallel_interleave`.
+    """
+
+    name = "interleave_datasets"
+    effect = "reads so many of the datasets in turn, each as it is chosen"
+    cycle_length: parts.PositiveCount = 1
+    block_length: parts.PositiveCount = 1
+    calls: parts.Calls | None = parts.argument("num_parallel_calls", default=None)
+    deterministic: bool | None = None
+    is_legacy: bool = False
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that threads yield in order of completion, where they do."""
+        said = deterministic if self.deterministic is None else self.deterministic
+        return _READY_FIRST if self.calls is not None and said is False else None
 
 
 class Shared(parts.Source):

@@ -7,6 +7,7 @@ import numpy as np
 from shardctl.base.tfds_rules import Loop
 from shardctl.iteration.build import build, iteration_of_pass
 from shardctl.iteration.iteration import EVERYTHING, Iteration, Node, Source
+from shardctl.iteration.regrouped import Kept
 from shardctl.stages.stages import Pipeline
 from shardctl.stages.text import parse_stages
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds
@@ -42,7 +43,7 @@ def node_of(
     """Return the node of a pipeline or of its text; `read` is that of the reader."""
     pipeline = parse_stages(pipeline) if isinstance(pipeline, str) else pipeline
     source, seeds = Watched() if read is None else read, ScriptSeeds(global_seed)
-    return build(pipeline, lambda _: source, seeds=seeds, kept=lambda stage: passes)
+    return build(pipeline, lambda _: source, seeds=seeds, kept=lambda stage: Kept(values=passes))
 
 
 def pass_of(

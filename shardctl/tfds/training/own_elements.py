@@ -334,7 +334,7 @@ class OwnElements:
         ops = {
             op
             for here in maps
-            if here.op.endswith(("MapDataset", "V2"))
+            if here.op.endswith(("MapDataset", "MapAndBatchDataset", "V2"))
             for op in here.graph.ops_in_functions(here.node)
         }
         return {

@@ -17,20 +17,14 @@ from shardctl.errors import UsageError
 from shardctl.order.order import Order
 from shardctl.settings.read_settings import settings_in_force
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.inspecting.inspect import Inspected, Lines, inspect, inspected, is_dataset
-from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of
+from shardctl.tfds.inspecting.inspect import Inspected, inspected, the_dataset
+from shardctl.tfds.inspecting.script import ScriptFunction, chosen
+from shardctl.tfds.inspecting.watch import Lines, Returned
 from shardctl.tfds.training.edited_graph import NotRebuildable
 from shardctl.tfds.training.own_elements import OwnElements
 from shardctl.tfds.verifying.real_files import fitted_epoch, reason_of
 from shardctl.verbs.inspect.answer import Inspection
-from shardctl.verbs.verify.answer import (
-    BUDGETS,
-    FirstDifference,
-    Take,
-    Verification,
-    Window,
-    check_take,
-)
+from shardctl.verbs.verify import answer as verdict
 from shardctl.verbs.verify.verify_files import check_files_read
 
 
@@ -40,9 +34,9 @@ def verify_dataset(
     *,
     pass_index: int = 0,
     loop: Loop = "python",
-    take: Take = None,
+    take: verdict.Take = None,
     watch: Watch | None = None,
-) -> Verification:
+) -> verdict.Verification:
     """Iterate a pipeline of your own, and compare what it yields with what is predicted.
 
     The very object is iterated, and its elements are compared, in every component, with what its
@@ -66,42 +60,58 @@ def verify_dataset(
             made of single examples.
         MissingDependencyError: TensorFlow is not installed.
     """
-    if not is_dataset(dataset):
-        dataset = dataset()
-    inspection = inspect(dataset, loop=loop)
+    tensorflow()
+    lines, wanted = Lines(), "all" if take == -1 else take
+    found = the_dataset(dataset, lines)
     with watched_by(watch):
-        wanted: Take = "all" if take == -1 else take
-        return verify_inspected(dataset, inspection, pass_index=pass_index, take=wanted)
+        return _verified(found, lines, pass_index=pass_index, loop=loop, take=wanted)
 
 
 def verify_script(
-    script: ScriptFunction, *, pass_index: int = 0, loop: Loop = "python", take: Take = None
-) -> Verification:
-    """Compare the dataset that a function of a script returns; see `verify_dataset`.
+    script: ScriptFunction,
+    *,
+    only: str | None = None,
+    index: str | None = None,
+    pass_index: int = 0,
+    loop: Loop = "python",
+    take: verdict.Take = None,
+) -> verdict.Verification:
+    """Compare a dataset that a function of a script returns or iterates; see `verify_dataset`.
 
     Raises:
-        UsageError: the function fails, or returns no dataset, or several.
+        UsageError: the function fails, or returns no dataset, or several of which none is chosen.
     """
     tensorflow()
-    lines, said = Lines(), f"{script.module}:{script.function}"
-    datasets = datasets_of(script.called(lines), said)
+    lines = Lines()
+    datasets = chosen(script, lines, only=only, index=index)
     if len(datasets) > 1:
         raise UsageError(
-            f"{said} returns several datasets ({choices(list(datasets))}), and one is verified at "
-            "a time: name a function that returns one"
+            f"{script} returns several datasets, and one is verified at a time; choose with "
+            f"--only NAME: {choices(list(datasets))}"
         )
-    (dataset,) = datasets.values()
-    return verify_inspected(
-        dataset, inspected(dataset, lines=lines, loop=loop), pass_index=pass_index, take=take
-    )
+    (found,) = datasets.values()
+    return _verified(found, lines, pass_index=pass_index, loop=loop, take=take)
+
+
+def _verified(
+    found: Returned, lines: Lines, *, pass_index: int, loop: Loop, take: verdict.Take
+) -> verdict.Verification:
+    inspection = inspected(found, lines=lines, loop=loop)
+    inspection.check_predictable()
+    if found.iterated is not None and found.iterated.taken:
+        raise UsageError(
+            f"{found.iterated} has iterated the dataset before it can be compared; let the "
+            "function return the dataset itself"
+        )
+    return verify_inspected(found.dataset, inspection, pass_index=pass_index, take=take)
 
 
 def verify_inspected(
-    dataset: Any, inspection: Inspection, *, pass_index: int, take: Take
-) -> Verification:
+    dataset: Any, inspection: Inspection, *, pass_index: int, take: verdict.Take
+) -> verdict.Verification:
     """Compare a dataset object that was inspected; see `verify_dataset`."""
     # From cheap to costly; nothing is read before all is known to be comparable.
-    check_take(take)
+    verdict.check_take(take)
     if pass_index < 0:
         raise UsageError(f"pass_index={pass_index}: passes count from 0")
     inspection.check_predictable()
@@ -112,7 +122,7 @@ def verify_inspected(
     own = OwnElements(dataset=dataset, elements=order)
     total = None if order.is_endless else order.num_examples
     # An endless order has no "all"; the default applies.
-    wanted = BUDGETS["files"] if take is None or (take == "all" and total is None) else take
+    wanted = verdict.BUDGETS["files"] if take is None or (take == "all" and total is None) else take
     stop = order.num_steps
     # `stop` is in elements. The last example that is wanted may be inside one, which is then
     # compared whole.
@@ -124,17 +134,18 @@ def verify_inspected(
     checks = check_files_read(order.reads, WATCHING.get())
     comparison = _Comparison(own=own, order=order, stop=stop)
     comparison.run(pass_index, "keras-fit" if settings.loop == "keras-fit" else "python")
-    return Verification(
+    return verdict.Verification(
         dataset=order.dataset,
         spec=planned.spec,
         pipeline=settings_in_force(order.settings, ordered=order.dataset.ordered),
         num_examples=total,
         read="files",
-        windows=(Window(start=0, stop=comparison.num_done, read="files"),),
+        windows=(verdict.Window(start=0, stop=comparison.num_done, read="files"),),
         first_difference=comparison.difference,
         num_files=checks.num_files,
         files=checks.findings,
         versions=versions(),
+        assumptions=inspection.assumptions,
         notes=(*comparison.notes, *checks.notes),
         warnings=planned.warnings,
     )
@@ -148,7 +159,7 @@ class _Comparison:
     order: Order
     stop: int
     notes: list[str] = field(init=False, default_factory=list)
-    difference: FirstDifference | None = field(init=False, default=None)
+    difference: verdict.FirstDifference | None = field(init=False, default=None)
     num_done: int = field(init=False, default=0)
 
     def run(self, pass_index: int, loop: Loop) -> None:
@@ -168,7 +179,7 @@ class _Comparison:
                 "known; let the function leave them out"
             )
         # Earlier passes count as well: they are read, too.
-        progress = Progress(None, "elements", self.stop * (pass_index + 1), per_second=10_000)
+        progress = Progress("elements", self.stop * (pass_index + 1), per_second=10_000)
         distinct: set[int] = set()
         reason: list[str] = []
         # None where the end is compared too: `take` would hide an element too many.
@@ -204,7 +215,7 @@ class _Comparison:
         row = next((row for row, (one, two) in pairs if one != two), 0)
         names, here = self.order.codes, codes[row : row + 1] if row < len(twos) else []
         found = "another example" if row < len(ones) else None
-        self.difference = FirstDifference(
+        self.difference = verdict.FirstDifference(
             position=self.num_done + row,
             expected=names.ids(np.array(here))[0] if here else None,
             found=found,

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from shardctl.base.arguments import checked, keep_fields
 from shardctl.base.columns import Tabular
+from shardctl.base.hooks import provided
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
@@ -21,8 +22,9 @@ from shardctl.settings.read_settings import SHORT_FORM, ReadSettings
 if TYPE_CHECKING:
     from shardctl.base.arrays import Int64s
     from shardctl.iteration.iteration import Iteration
+    from shardctl.iteration.regrouped import Kept
     from shardctl.order.plan_order import PlannedOrder
-    from shardctl.stages.stages import Pipeline, Read
+    from shardctl.stages.stages import ByData, Pipeline, Read
     from shardctl.verbs.lint.answer import Finding
 
 
@@ -34,11 +36,15 @@ _COUNTED_AHEAD = 1 << 16  # elements; beyond them it is followed as far as it is
 
 @dataclass(frozen=True, kw_only=True)
 class SourceLine:
-    """A line of a script: its file, as Python names it, its number from 1, and its text."""
+    """A line of a script: its file, as Python names it, its number from 1, and its text.
+
+    end: line and column (in bytes of UTF-8) where the call ends that ran, None where not known.
+    """
 
     file: str
     line: int
     text: str = ""
+    end: tuple[int, ...] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         keep_fields(self)
@@ -74,15 +80,55 @@ class InspectedStage:
         return in_short(self, self.call, *([] if self.line is None else [str(self.line)]), effect)
 
 
+class Edit(NamedTuple):
+    """Text to be put in the place of bytes [start, stop) of a file."""
+
+    file: str
+    start: int
+    stop: int
+    new: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cure:
+    """The smallest change of a script that fixes the order of a stage.
+
+    text: what to set, and in which call, as "seed=0 in shuffle".
+    line: the line to change, None where the script was not watched.
+    code: the line as it is then, None where no edit of it is sure to be right.
+    is_of_library: whether a library makes the call, so that the script cannot set it there.
+    """
+
+    text: str
+    line: SourceLine | None = None
+    code: str | None = None
+    is_of_library: bool = False
+    edit: Edit | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return self.text if self.line is None else f"{self.text}, {self.line}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class OpenStage:
-    """A stage of a real pipeline that makes its order nondeterministic, and why."""
+    """A stage of a real pipeline that makes its order nondeterministic, and why.
+
+    A stage that several things make so is there once for each.
+
+    cure: the change of the script that fixes it; None where no seed and no option does.
+    """
 
     stage: InspectedStage
     reason: str
+    cure: Cure | None = None
 
     def __repr__(self) -> str:
         return in_short(self, self.stage.call, self.reason)
+
+    def __str__(self) -> str:
+        place = "" if self.line is None else f" ({self.line})"
+        cure = "" if self.cure is None else f"; set {self.cure}"
+        return f"{self.stage.call}{place} makes the order nondeterministic: {self.reason}{cure}"
 
     @property
     def line(self) -> SourceLine | None:
@@ -101,6 +147,8 @@ class Inspection(Tabular):
     dataset, spec: what it reads, found by the names of its files; None where it reads none.
     datasets: the datasets of a mixture of several, by the references in the stages.
     refused: why the order cannot be predicted though every stage can, None if it can.
+    iterated: the line that iterates it, where a function returns no dataset but what iterates one.
+    assumptions: what the answer depends on though it was not stated, in sentences.
     """
 
     name: str = ""
@@ -111,6 +159,13 @@ class Inspection(Tabular):
     spec: str | None = None
     datasets: Mapping[str, Dataset] = field(default_factory=dict, hash=False)
     refused: str | None = None
+    iterated: SourceLine | None = None
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def cures(self) -> tuple[Cure, ...]:
+        """The changes of the script that fix its order, of all stages that have one."""
+        return tuple(dict.fromkeys(found.cure for found in self.open if found.cure is not None))
 
     @property
     def predictable(self) -> bool:
@@ -177,11 +232,7 @@ class Inspection(Tabular):
             UnpredictableOrderError: names the stage and the line that made it.
         """
         if self.open:
-            found = self.open[0]
-            place = "" if found.line is None else f" ({found.line})"
-            raise UnpredictableOrderError(
-                f"{found.stage.call}{place} makes the order nondeterministic: {found.reason}"
-            )
+            raise UnpredictableOrderError(str(self.open[0]))
         if self.refused is not None:
             raise UnpredictableOrderError(self.refused)
 
@@ -258,7 +309,7 @@ class CountedElements:
         self.settings = settings
         self.sources = tuple(sources_of(stages))
         self._zips = any(isinstance(part, Zip) for part in parts_of(stages))
-        self._node = build(stages, no_reader, seeds=ScriptSeeds(settings.global_seed))
+        self._node = build(stages, no_reader, seeds=ScriptSeeds(settings.global_seed), kept=_kept)
 
     @cached_property
     def _root(self) -> Iteration:
@@ -362,6 +413,11 @@ class CountedElements:
         import numpy as np
 
         return range(*self._root.before(np.array([step, step + 1])).tolist())
+
+
+def _kept(stage: ByData) -> Kept:
+    kept: Kept = provided("kept")(stage.name, stage.kept, None)
+    return kept
 
 
 def no_reader(read: Read) -> NoReturn:

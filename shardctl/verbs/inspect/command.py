@@ -2,11 +2,13 @@
 """`shardctl inspect`: the stages of a real tf.data pipeline, and what fixes its order."""
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.options.shared import Text, Word, argument
+from shardctl.cli.options.shared import Flag, Text, Word, argument
 from shardctl.cli.output import (
     Formats,
     OutputOptions,
@@ -20,6 +22,7 @@ from shardctl.cli.output import (
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
+    from shardctl.tfds.inspecting.script import ScriptFunction
     from shardctl.verbs.inspect.answer import Inspection
 
 FORMATS = Formats(
@@ -28,23 +31,58 @@ FORMATS = Formats(
         "json": as_json("verbs.inspect.view:inspect_document"),
         "yaml": as_text("verbs.inspect.view:project_yaml"),
         "csv": as_csv("verbs.inspect.view:inspect_rows"),
+        "patch": as_text("verbs.inspect.view:inspect_patch"),
     }
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class ScriptOptions:
+    """How the function of a script is called, and which of its datasets is meant.
+
+    Options:
+      --call EXPRESSION: Evaluate this in the script, as 'make(batch=8)'; FUNCTION is not needed.
+      --config FILE: Call get_config() of this file (ml_collections) for the argument config; set
+        its fields by -- config.NAME=VALUE.
+      --only NAME: Only this one of several datasets.
+      --dataset-index N: Only the dataset of this number, from 0, or of this line, as train.py:31.
+    """
+
+    call: Text = None
+    config: Text = None
+    only: Text = None
+    dataset_index: Text = None
+
+    def given(self) -> dict[str, Any]:
+        """Return what is given here, by its name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    def function(self, reference: str, words: Sequence[str]) -> "ScriptFunction":
+        """Return the function that a text names, to be called with words of the command line."""
+        from shardctl.tfds.inspecting.script import ScriptFunction
+
+        return ScriptFunction.parsed(reference, words, expression=self.call, config=self.config)
+
+
 def inspect(
+    script: ScriptOptions,
     out: OutputOptions,
     function: Annotated[str, argument()],
     arguments: Annotated[list[str] | None, argument()] = None,
-    only: Text = None,
     loop: Word = "python",
+    patch: Flag = False,
+    assume_seeds: Flag = False,
 ) -> None:
     """Show a real tf.data pipeline stage by stage, and what makes its order nondeterministic.
 
     Calls the function and looks at the dataset that it returns: its readers with files and seeds,
     its shuffles, caches and mixtures. No example is read. The function may return several datasets,
-    in a dict, a list or beside other values. -f yaml writes a shardctl.yaml, with which the other
-    commands predict the same order without TensorFlow.
+    in a dict, a list or beside other values; or a generator or an iterator of a dataset.
+    A script without :FUNCTION is not run: its functions are listed. -f yaml writes a shardctl.yaml,
+    with which the other commands predict the same order without TensorFlow.
+
+    Where the order is nondeterministic, the smallest change that fixes it is named: a seed, or
+    deterministic=True. --patch writes it as a diff. --assume-seeds answers as if it were made.
 
     Exits with 1 if the order is nondeterministic.
 
@@ -53,24 +91,40 @@ def inspect(
       arguments [-- ARGUMENT...]: Its arguments: texts, numbers, name=value.
 
     Options:
-      --only NAME: Only this one of several datasets.
       --loop python|keras-fit: The training loop: python, or keras-fit, which makes two iterators an
         epoch.
+      --patch: Write the changes that make the order deterministic as a diff, for patch -p0.
+      --assume-seeds: Answer about the pipeline with these changes; the answer lists them.
 
     Examples:
       # Show the stages between the files and the training
       shardctl inspect train.py:make_dataset
       # Write a shardctl.yaml, so that all commands here use this pipeline
       shardctl inspect train.py:make_dataset -o shardctl.yaml -- train seed=7
+      # Make its order deterministic
+      shardctl inspect train.py:make_dataset --patch | patch -p0
+      # Call it with a config of ml_collections, and change a value
+      shardctl inspect train.py:make_dataset --config configs/default.py -- config.batch_size=8
     """
     from shardctl.tfds.imports import quiet_tensorflow
 
-    name_a_function(function, "inspect")
+    if patch:
+        if out.format not in ("table", "patch"):
+            raise UsageError(f"--patch and --format {out.format}: choose one")
+        out = replace(out, format="patch")
+    if script.call is None:
+        name_a_function(function, "inspect")
     with quiet_tensorflow(warn):
-        from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
+        from shardctl.tfds.inspecting.script import inspect_script
 
-        script = ScriptFunction.parsed(function, arguments or ())
-        found = inspect_script(script, loop=loop, only=only)
+        called = script.function(function, arguments or ())
+        found = inspect_script(
+            called,
+            loop=loop,
+            only=script.only,
+            index=script.dataset_index,
+            assume_seeds=assume_seeds,
+        )
         chunks = list(FORMATS.render(out, found, function))
     _write(out, chunks, found)
     if not all(one.predictable for one in found):

@@ -10,6 +10,7 @@ import typer
 from shardctl.base.phrase import option_name
 from shardctl.base.progress import WATCHING
 from shardctl.base.text import quoted
+from shardctl.cli.options import shared
 from shardctl.cli.options.dataset import (
     DatasetOptions,
     chosen_dataset,
@@ -20,20 +21,10 @@ from shardctl.cli.options.dataset import (
     snapshot_of_file,
 )
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import (
-    AllowVersionOption,
-    Flag,
-    Number,
-    RunnerOption,
-    Splits,
-    Text,
-    chosen_runner,
-    number,
-)
-from shardctl.cli.output import AllOption, Formats, OutputOptions, ProgressBars, verb_formats, warn
+from shardctl.cli.output import AllOption, OutputOptions, ProgressBars, formats_of, warn
 from shardctl.errors import UsageError
 from shardctl.files.streams import silent_libraries
-from shardctl.verbs.inspect.command import name_a_function
+from shardctl.verbs.inspect.command import ScriptOptions, name_a_function
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
@@ -43,25 +34,26 @@ if TYPE_CHECKING:
     from shardctl.verbs.verify.answer import Take, Verification
     from shardctl.verbs.verify.verify_files import FilesVerification
 
-FORMATS = Formats(renderers=verb_formats("verbs.verify.view", "verify"))
+FORMATS = formats_of("verify")
 # A spec has colons in brackets alone.
 _FUNCTION = re.compile(r"[^\[\]]+:[A-Za-z_]\w*")
 _SNAPSHOTS = (".yaml", ".yml", ".json")
-_OF_FILES = Formats(renderers=verb_formats("verbs.verify.view", "verify_files"))
+_OF_FILES = formats_of("verify", "verify_files")
 
 
 def verify(
     ctx: typer.Context,
     source: DatasetOptions,
     reading: OrderOptions,
+    script: ScriptOptions,
     out: OutputOptions,
-    specs: Splits = None,
-    files: Flag = False,
-    take: Annotated[Any, number(minimum=-1)] = None,
-    plan: Text = None,
-    jobs: Number = None,
-    runner: RunnerOption = "local",
-    allow_version: AllowVersionOption = False,
+    specs: shared.Splits = None,
+    files: shared.Flag = False,
+    take: Annotated[Any, shared.number(minimum=-1)] = None,
+    plan: shared.Text = None,
+    jobs: shared.Number = None,
+    runner: shared.RunnerOption = "local",
+    allow_version: shared.AllowVersionOption = False,
     every_row: AllOption = False,
 ) -> None:
     """Read the order with the installed TFDS and TensorFlow, and compare it with the prediction.
@@ -109,8 +101,8 @@ def verify(
     others = {"plan": plan, "allow_version": allow_version or None}
     found: Any
     if files:
-        counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
-        given = {**reading.given(), "take": take, **others}
+        counting = shared.chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
+        given = {**reading.given(), **script.given(), "take": take, **others}
         with ProgressBars():
             found = _files(source, words, given, jobs=jobs, runner=counting)
         _OF_FILES.write(out, found, every_row=every_row)
@@ -120,7 +112,7 @@ def verify(
     if jobs is not None:
         raise UsageError("--jobs without --files: TensorFlow reads an order, with its own threads")
     with ProgressBars():
-        found = _compared(source, reading, words, others, wanted)
+        found = _compared(source, reading, script, words, others, wanted)
     warn(found.warnings)
     FORMATS.write(out, found, every_row=every_row)
     if not found.equal:
@@ -130,15 +122,17 @@ def verify(
 def _compared(
     source: DatasetOptions,
     reading: OrderOptions,
+    script: ScriptOptions,
     words: list[str],
     others: dict[str, Any],
     take: "Take",
 ) -> "Verification":
     """Return the order of a function, a spec or a plan beside the one that is predicted."""
-    if words:
+    if words and script.call is None:
         name_a_function(words[0], "verify")
-    if words and _FUNCTION.fullmatch(words[0]):
-        return _function(source, {**reading.given(), **others}, words, take)
+    if words and (script.call is not None or _FUNCTION.fullmatch(words[0])):
+        return _function(source, {**reading.given(), **others}, script, words, take)
+    _refuse(script.given(), quoted(words[0] if words else "train"), "it is no function of a script")
     if len(words) > 1:
         extra = quoted(" ".join(words[1:]))
         raise UsageError(f"{extra} is more than verify takes; shardctl verify -h explains")
@@ -161,7 +155,11 @@ def _refuse(given: dict[str, Any], beside: str, because: str) -> None:
 
 
 def _function(
-    source: DatasetOptions, given: dict[str, Any], words: list[str], take: "Take"
+    source: DatasetOptions,
+    given: dict[str, Any],
+    script: ScriptOptions,
+    words: list[str],
+    take: "Take",
 ) -> "Verification":
     others = {name: v for name, v in given.items() if name not in ("pass_index", "loop")}
     because = "the function has its settings; --pass-index and --loop are how it is iterated"
@@ -169,11 +167,12 @@ def _function(
     from shardctl.tfds.imports import quiet_tensorflow
 
     with quiet_tensorflow(warn):
-        from shardctl.tfds.inspecting.script import ScriptFunction
         from shardctl.tfds.verifying.verify_dataset import verify_script
 
         return verify_script(
-            ScriptFunction.parsed(words[0], words[1:]),
+            script.function(words[0], words[1:]),
+            only=script.only,
+            index=script.dataset_index,
             pass_index=given.get("pass_index") or 0,
             loop=given.get("loop") or "python",
             take=take,

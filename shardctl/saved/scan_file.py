@@ -1,0 +1,139 @@
+"""Files of `shardctl inspect --scan`: what a stage does to each example, a number or a row each."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shardctl.base.arrays import Int64s
+from shardctl.base.text import counted, quoted
+from shardctl.errors import DatasetError
+from shardctl.files.atomic import new_file
+from shardctl.iteration.regrouped import Kept
+from shardctl.order.example_codes import ExampleCodes
+from shardctl.stores.stores import os_reason, read_file
+
+VERSION = 1
+SUFFIX = ".scan"
+_MOST_BYTES = 1 << 32
+UNSEEN = -(1 << 63)  # the value of an example that was not scanned
+AGAIN = "run shardctl inspect FILE:function --scan again"
+
+
+@dataclass(kw_only=True)
+class Scan:
+    """What a stage does to each example of the splits that a pipeline reads.
+
+    call: the call of tf.data. key: of the functions, see `inspecting.scan.key_of`.
+    fingerprint: that of the dataset, "" of elements that are counted.
+    by, most, windows, sizes: see `Kept`.
+    values: int64[examples] or int64[examples, features] of each split by its name; `UNSEEN` where
+        an example was not scanned.
+    versions: of TensorFlow and TFDS, which the functions were run with.
+    """
+
+    call: str
+    key: str
+    fingerprint: str
+    by: Any
+    most: int = 1
+    windows: dict[int, tuple[int, int]] = field(default_factory=dict)
+    sizes: tuple[int, ...] = ()
+    versions: Mapping[str, str | None] = field(default_factory=dict)
+    values: dict[str, Int64s] = field(default_factory=dict)
+
+    def kept(self, codes: ExampleCodes | None, shown: str) -> Kept:
+        """Return what a stage does to examples by their codes.
+
+        Raises:
+            DatasetError: an example was not scanned.
+        """
+        values = self.column(codes)
+
+        def of(wanted: Int64s) -> Int64s:
+            found = values[wanted]
+            unseen = int(np.count_nonzero(found == UNSEEN))
+            if unseen:
+                rest = counted(unseen, "example")
+                raise DatasetError(f"{shown} has not scanned {rest} that this reads; {AGAIN}")
+            return found
+
+        return Kept(by=self.by, values=of, most=self.most, windows=self.windows, sizes=self.sizes)
+
+    def column(self, codes: ExampleCodes | None) -> Int64s:
+        """Return the values of all codes."""
+        if codes is None:
+            return self.values.get("", np.empty(0, np.int64))
+        shape = next((each.shape[1:] for each in self.values.values()), ())
+        return np.concatenate(
+            [
+                self.values.get(split.name, np.full((split.num_examples, *shape), UNSEEN))
+                for split in map(codes.dataset.split, codes.splits.names)
+            ]
+        )
+
+
+def write_scan(scan: Scan, path: str) -> None:
+    """Write a scan, whole or not at all.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    head = {"format_version": VERSION, "kind": "scan"}
+    head |= {name: value for name, value in vars(scan).items() if name != "values"}
+    head["windows"] = list(scan.windows.items())
+    data = io.BytesIO()
+    np.savez_compressed(
+        data,
+        head=np.array(json.dumps(head)),
+        **{f"of {name}": v for name, v in scan.values.items()},
+    )
+    with new_file(path, "the scan") as file:
+        file.write(data.getvalue())
+
+
+def read_scan(path: str) -> Scan:
+    """Return the scan that a file holds.
+
+    Raises:
+        DatasetError: it cannot be read, is none, or is of a later version.
+    """
+    shown = quoted(path, 200)
+    try:
+        data = read_file(path, max_num_bytes=_MOST_BYTES)
+    except OSError as error:
+        raise DatasetError(f"cannot read {shown}: {os_reason(error)}; {AGAIN}") from error
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as found:
+            head = json.loads(str(found["head"]))
+            values = {name[3:]: found[name] for name in found.files if name.startswith("of ")}
+        version, kind = head.pop("format_version"), head.pop("kind")
+        windows = {int(key): (int(one), int(two)) for key, (one, two) in head.pop("windows")}
+        scan = Scan(**head, windows=windows, values=values)
+    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise DatasetError(f"{shown} is no whole scan; {AGAIN}") from error
+    if version != VERSION or kind != "scan":
+        raise DatasetError(f"{shown} is of another version of shardctl; {AGAIN}")
+    scan.sizes = tuple(scan.sizes)
+    return scan
+
+
+def kept_of_scan(call: str, path: str, codes: ExampleCodes | None) -> Kept:
+    """Return what a stage does to each example by the scan in a file.
+
+    Raises:
+        DatasetError: the scan is of another stage, or of another dataset.
+    """
+    scan, shown = read_scan(path), quoted(path, 200)
+    if scan.call != call:
+        raise DatasetError(f"{shown} is a scan of {scan.call}, and not of {call}; {AGAIN}")
+    own = "" if codes is None else codes.dataset.fingerprint
+    if scan.fingerprint != own:
+        raise DatasetError(f"{shown} is a scan of another dataset, or it has changed; {AGAIN}")
+    return scan.kept(codes, shown)
