@@ -76,10 +76,7 @@ def width_of(order: Elements, element: int) -> int:
 
 def num_examples_before(order: Elements, element: int) -> int:
     """Return how many examples are yielded before an element."""
-    # Past the last element there is no range of positions.
-    if element == order.num_steps:
-        return num_examples_of(order) or 0
-    return order.positions_in_step(element).start
+    return order.positions_in_step(element - 1).stop if element else 0
 
 
 # The sources of a graph, read in their own order by tf.data itself.
@@ -106,7 +103,7 @@ class FileSource:
         """Return the numbers that elements have where they are read."""
         return self.node.codes_of(keys)
 
-    def end(self, key: int, wanted: int) -> int:
+    def end(self, key: int) -> int:
         """Return where what is opened at a key ends: with the reading of the files."""
         number, position = self._place(key)
         iterations, size = self.node.iterations, self._reading(key).num_examples
@@ -133,7 +130,7 @@ class FileSource:
         return (*(tf.TensorSpec([None], kind) for kind in kinds), tf.TensorSpec([], tf.int64))
 
     def opened(self, *rows: Any) -> Any:
-        """Return the elements as (code, texts), of which `components` are made."""
+        """Return the elements, each with its code before it."""
         *columns, count = rows
         files = tensorflow().data.Dataset.from_tensor_slices(tuple(columns))
         records = self.reader.interleaved(files)
@@ -144,10 +141,6 @@ class FileSource:
         """How many texts an element is."""
         return 1 + self.reader.with_ids
 
-    def components(self, texts: Any) -> Any:
-        """Return the elements of their texts."""
-        return texts
-
     def _place(self, key: int) -> tuple[int, int]:
         tickets = self.node.tickets
         return int(tickets.reading(np.int64(key))), int(tickets.position(np.int64(key)))
@@ -157,7 +150,8 @@ class FileSource:
         return self.node.reading(number, stop=position + 1)
 
 
-_MOST_BYTES = 1 << 31  # of a source that is read at once
+_MOST_BYTES, _AT_ONCE = 1 << 31, 256  # of a source that is read at once; elements looked up
+_SKIPPED = ("RangeDataset", "TensorSliceDataset", "ListDataset")  # at once, to any element
 _ORDER_BELOW = ("Shuffle", "Repeat", "Random", "Generator", "Shard", "Take", "Skip", "Filter")
 
 
@@ -168,22 +162,20 @@ class NodeSource:
         NotRebuildable: what it reads has an order of its own, or is no plain tensor.
     """
 
-    batch_size = 256
-
     def __init__(self, graph: Graph, leaf: GraphNode) -> None:
         tf, node = tensorflow(), leaf.node
         # One element that repeats is the same at each index.
+        self._is_one = node.op == "RepeatDataset"
         # Whatever is below the leaf must yield elements by their index alone.
-        for below in () if node.op == "RepeatDataset" else graph.below(node):
+        for below in () if self._is_one else graph.below(node):
             is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
             if is_dataset and any(word in below.op for word in _ORDER_BELOW):
                 raise NotRebuildable(f"{node.op} reads what has an order of its own")
         # Ops have the list of their types under one of two names.
         name = "output_types" if "output_types" in node.attr else "Toutput_types"
-        kinds = map(tf.dtypes.as_dtype, node.attr[name].list.type)
-        shapes = map(tf.TensorShape, node.attr["output_shapes"].list.shape)
-        self._types = tuple(tf.TensorSpec(s, t) for s, t in zip(shapes, kinds, strict=True))
-        if not self._types or tf.variant in (t.dtype for t in self._types):
+        kinds = [tf.dtypes.as_dtype(kind) for kind in node.attr[name].list.type]
+        shapes = [tf.TensorShape(shape) for shape in node.attr["output_shapes"].list.shape]
+        if not kinds or tf.variant in kinds:
             raise NotRebuildable(f"{node.op} yields what is no plain tensor")
         # A graph of the node and all below it, with the library of functions, ending in the _Retval
         # that TensorFlow expects.
@@ -193,54 +185,31 @@ class NodeSource:
         end = definition.node.add(name="dataset", op="_Retval", input=[node.name])
         end.attr["T"].type = tf.variant.as_datatype_enum
         end.attr["index"].i = 0
-        # Captured where it is opened: within a function TensorFlow would fold it to a constant.
         variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
-        self._elements = tf.data.experimental.from_variant(variant, self._types)
-        self._size = int(self._elements.cardinality())
-        # All elements as one batch, in which any is found at once; None where they are too many, or
-        # of several shapes.
-        self.whole: tuple[Any, ...] | None = None
-        if all(kind.shape.is_fully_defined() for kind in self._types):
-            width = sum((kind.dtype.size or 64) * kind.shape.num_elements() for kind in self._types)
-            if 0 < self._size * width <= _MOST_BYTES:
-                self.whole = self._elements.batch(self._size).get_single_element()
-        self.num_texts = len(self._types)
-        self.signature = (tf.TensorSpec([], tf.int64),) * 2
+        types = tuple(map(tf.TensorSpec, shapes, kinds))
+        self._elements = tf.data.experimental.from_variant(variant, types)
+        size = 1 if self._is_one else int(self._elements.cardinality())
+        # All elements as one batch; None where they are too many, or of several shapes.
+        self._whole: tuple[Any, ...] | None = None
+        if all(shape.is_fully_defined() for shape in shapes):
+            of_one = zip(kinds, shapes, strict=True)
+            width = sum((kind.size or 64) * shape.num_elements() for kind, shape in of_one)
+            if 0 < size * width <= _MOST_BYTES:
+                self._whole = self._elements.take(size).batch(size).get_single_element()
+        if self._whole is None and node.op not in _SKIPPED:
+            raise NotRebuildable(f"{node.op} has no elements by their index")
 
-    def codes(self, keys: Int64s) -> Int64s:
-        """Return the numbers that elements have where they are read."""
-        return keys
+    def chosen(self, keys: Any) -> Any:
+        """Return the elements of a dataset of keys."""
+        tf, whole = tensorflow(), self._whole
+        if whole is None:
+            one = without_autograph(lambda key: self._elements.skip(key).take(1))
+            return keys.flat_map(one)
 
-    def end(self, key: int, wanted: int) -> int:
-        """Return where what is opened at a key ends: where TensorFlow knows it, else is wanted."""
-        return self._size if self._size > key else max(wanted, key + 1)
+        def found(keys: Any) -> Any:
+            return tuple(tf.gather(part, keys * (not self._is_one)) for part in whole)
 
-    def rows(self, opening: Opening) -> tuple[Any, ...]:
-        """Return what `opened` takes."""
-        return opening.key, opening.stop - opening.key
-
-    def opened(self, key: Any, count: Any) -> Any:
-        """Return the elements as (code, texts), of which `components` are made."""
-        tf = tensorflow()
-
-        def texts(code: Any, parts: Any) -> tuple[Any, ...]:
-            return code, *map(tf.io.serialize_tensor, parts)
-
-        numbers = tf.data.Dataset.range(key, key + count)
-        elements = tf.data.Dataset.zip((numbers, self._elements.skip(key)))
-        return elements.map(without_autograph(texts))
-
-    def components(self, texts: Any) -> Any:
-        """Return the elements of their texts."""
-        tf = tensorflow()
-
-        def parsed(*parts: Any) -> tuple[Any, ...]:
-            return tuple(
-                tf.ensure_shape(tf.io.parse_tensor(part, kind.dtype), kind.shape)
-                for part, kind in zip(parts, self._types, strict=True)
-            )
-
-        return texts.map(without_autograph(parsed))
+        return keys.batch(_AT_ONCE).map(without_autograph(found)).unbatch()
 
 
 Source = FileSource | NodeSource
@@ -445,24 +414,22 @@ class Rest:
         A batch that is not full ends its section, since batches are formed anew in each.
         """
         full, at = self.edited.full_width, self.start
+        before = partial(num_examples_before, self.elements)
         while True:
             with self._lock:
                 most = self.elements.steps_up_to(at + _LONGEST)
                 if most <= at:
                     return
-                first = self._before(at)
+                first = before(at)
                 # The number of elements before the first that is not full.
                 stop = bisect_right(
                     range(at, most),
                     0,
-                    key=lambda last: self._before(last + 1) - first != full * (last + 1 - at),
+                    key=lambda last: before(last + 1) - first != full * (last + 1 - at),
                 )
                 stop = min(at + stop + 1, most)
             yield np.array([at, stop], np.int64)
             at = stop
-
-    def _before(self, element: int) -> int:
-        return self.elements.positions_in_step(element - 1).stop if element else 0
 
     def _made(self, bounds: Any) -> Any:
         tf = tensorflow()
@@ -486,22 +453,16 @@ class Rest:
 
     def _leaf(self, number: int, bounds: Any) -> Any:
         """Return the elements of a leaf in a section, in the order in which they are wanted."""
-        tf, source = tensorflow(), self.sources[number]
+        source = self.sources[number]
         keys_of = partial(self._keys_of, self.edited.root.leaves[number].source or 0)
-        if not isinstance(source, NodeSource) or source.whole is None:
-            return source.components(self._read(source, keys_of, bounds))
-        parts = source.whole
-
-        def chosen(keys: Any) -> Any:
-            return tuple(tf.gather(part, keys) for part in parts)
-
-        keys = self._numbers(keys_of, bounds).batch(source.batch_size)
-        return keys.map(without_autograph(chosen)).unbatch()
+        if isinstance(source, NodeSource):
+            return source.chosen(self._numbers(keys_of, bounds))
+        return self._read(source, keys_of, bounds)
 
     def _read(
-        self, source: Source, keys_of: Callable[[int, int], Iterator[Int64s]], bounds: Any
+        self, source: FileSource, keys_of: Callable[[int, int], Iterator[Int64s]], bounds: Any
     ) -> Any:
-        """Return the texts of the elements, read in the order of the source."""
+        """Return the records of files, read as TFDS reads them."""
         tf, ops = tensorflow(), tensorflow().raw_ops
         sets, size = tf.data.Dataset, source.batch_size
 
@@ -582,13 +543,14 @@ class Rest:
     def _stretches(self, start: int, stop: int) -> Iterator[tuple[Int64s, Int64s]]:
         """Yield the keys of the examples of elements, and the source of each, piece by piece."""
         size = max(1, self.stretch // self.edited.full_width)
+        before = partial(num_examples_before, self.elements)
         for at in range(start, stop, size):
             bounds = at, min(at + size, stop)
             with self._lock:
                 if bounds not in self._latest:
                     for old in [*self._latest][:-4]:
                         del self._latest[old]
-                    self._latest[bounds] = self.keyed.keys(*map(self._before, bounds))
+                    self._latest[bounds] = self.keyed.keys(*map(before, bounds))
                 keys = self._latest[bounds]
             yield keys, self.keyed.sources_of(keys)
 

@@ -117,7 +117,7 @@ def test_what_cannot_be_made_of_examples_is_refused(tf: Any, of: Any) -> None:
 
 
 def reading(batch: int, size: int) -> ReadPlan:
-    return ReadPlan(size=batch, end=lambda key, until: size)
+    return ReadPlan(size=batch, end=lambda key: size)
 
 
 def came_out(plan: ReadPlan, wanted: list[list[int]], *, at_most: int) -> tuple[list[int], int]:
