@@ -19,7 +19,7 @@ from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.order import Order, Origin
-from shardctl.order.reader_node import ReaderNode
+from shardctl.order.reader_node import PaddingNode, ReaderNode
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.short_form import settings_of_read, stages_of
@@ -158,16 +158,19 @@ _ORDER_BELOW = ("Shuffle", "Repeat", "Random", "Generator", "Shard", "Take", "Sk
 class NodeSource:
     """What a node of a graph yields in a fixed order, as `Dataset.range`; a key is an index.
 
+    Elements of padding are all alike.
+
     Raises:
         NotRebuildable: what it reads has an order of its own, or is no plain tensor.
     """
 
-    def __init__(self, graph: Graph, leaf: GraphNode) -> None:
+    def __init__(self, graph: Graph, leaf: GraphNode, *, is_padding: bool = False) -> None:
         tf, node = tensorflow(), leaf.node
         # One element that repeats is the same at each index.
-        self._is_one = node.op == "RepeatDataset"
+        repeats = node.op == "RepeatDataset"
+        self._is_one = repeats or is_padding
         # Whatever is below the leaf must yield elements by their index alone.
-        for below in () if self._is_one else graph.below(node):
+        for below in () if repeats else graph.below(node):
             is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
             if is_dataset and any(word in below.op for word in _ORDER_BELOW):
                 raise NotRebuildable(f"{node.op} reads what has an order of its own")
@@ -188,14 +191,15 @@ class NodeSource:
         variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
         types = tuple(map(tf.TensorSpec, shapes, kinds))
         self._elements = tf.data.experimental.from_variant(variant, types)
-        size = 1 if self._is_one else int(self._elements.cardinality())
         # All elements as one batch; None where they are too many, or of several shapes.
         self._whole: tuple[Any, ...] | None = None
-        if all(shape.is_fully_defined() for shape in shapes):
-            of_one = zip(kinds, shapes, strict=True)
+        if self._is_one:
+            self._whole = self._elements.take(1).batch(1).get_single_element()
+        elif all(shape.is_fully_defined() for shape in shapes):
+            size, of_one = int(self._elements.cardinality()), zip(kinds, shapes, strict=True)
             width = sum((kind.size or 64) * shape.num_elements() for kind, shape in of_one)
             if 0 < size * width <= _MOST_BYTES:
-                self._whole = self._elements.take(size).batch(size).get_single_element()
+                self._whole = self._elements.batch(size).get_single_element()
         if self._whole is None and node.op not in _SKIPPED:
             raise NotRebuildable(f"{node.op} has no elements by their index")
 
@@ -328,8 +332,10 @@ class OwnElements:
             return [NodeSource(self._edited.graph, leaf) for leaf in self._edited.root.leaves]
         return [self._file_source(leaf, keyed) for leaf in self._edited.root.leaves]
 
-    def _file_source(self, leaf: GraphNode, order: StagedOrder) -> FileSource:
-        tf = tensorflow()
+    def _file_source(self, leaf: GraphNode, order: StagedOrder) -> Source:
+        tf, node = tensorflow(), order.nodes[leaf.source or 0]
+        if isinstance(node, PaddingNode):
+            return NodeSource(self._edited.graph, leaf, is_padding=True)
         kinds = [tf.dtypes.as_dtype(kind) for kind in leaf.node.attr["output_types"].list.type]
         is_reader = any(word in leaf.node.op for word in _INTERLEAVES)
         # TFDS's reader yields a record, or a record and its id, as strings. Any other reader has
@@ -338,7 +344,6 @@ class OwnElements:
             raise NotRebuildable(f"{leaf.node.op} reads files in a way of its own")
         if " + " in order.dataset.file_format:
             raise NotRebuildable("its datasets have different file formats")
-        node = order.nodes[leaf.source or 0]
         settings = node.reader.settings
         reader = NumberedReader(
             codes=order.codes,
@@ -415,9 +420,11 @@ class Rest:
         """
         full, at = self.edited.full_width, self.start
         before = partial(num_examples_before, self.elements)
+        # An order without end is followed as far as it is asked for: not far for the first element.
+        longest = max(self.stretch // full, 1) if self.elements.is_endless else _LONGEST
         while True:
             with self._lock:
-                most = self.elements.steps_up_to(at + _LONGEST)
+                most = self.elements.steps_up_to(at + longest)
                 if most <= at:
                     return
                 first = before(at)
@@ -429,7 +436,7 @@ class Rest:
                 )
                 stop = min(at + stop + 1, most)
             yield np.array([at, stop], np.int64)
-            at = stop
+            at, longest = stop, min(2 * longest, _LONGEST)
 
     def _made(self, bounds: Any) -> Any:
         tf = tensorflow()
