@@ -154,9 +154,7 @@ class EditedGraph:
         """Return the tree below a dataset; `source` is that of all in it, told by their index."""
         kind = _KINDS.get(here.op, "leaf")
         if batched_window(here) or (not reads_files(here) and here.made is not None):
-            raise NotRebuildable(
-                "its function makes elements of several others, or datasets of them"
-            )
+            raise NotRebuildable("the function of a flat_map or an interleave makes its elements")
         indexed = source is not None
         # A leaf, or a zip of sources that count alike, is one source. Below such a zip every leaf
         # belongs to it.
