@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from functools import cached_property, reduce
@@ -11,7 +13,7 @@ from math import prod
 import numpy as np
 
 from shardctl.base.arrays import Int64s, groups_of
-from shardctl.errors import UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration import iteration as readings
 from shardctl.iteration.iteration import (
     EVERYTHING,
@@ -418,11 +420,61 @@ class Directed(Node):
         return DirectedIteration(self)
 
 
-class DirectedIteration(Iteration):
-    """An iterator: the iterators of its inputs, and whose turn it was.
+class Gathered(Iteration):
+    """The elements of several iterations, each of which has its own among them.
 
-    sources: those of the data inputs, each read as far as TensorFlow has read it.
+    sources: the iterations, each read as far as TensorFlow has read it.
     """
+
+    sources: list[Iteration]
+
+    @abstractmethod
+    def _of(self, elements: Int64s) -> tuple[Int64s, Int64s]:
+        """Return which source each element is of, and its place there."""
+
+    @abstractmethod
+    def _elements(self, number: int, places: Int64s) -> Int64s:
+        """Return the elements that places of a source are."""
+
+    def _counted_from(self, number: int, codes: Int64s) -> Int64s:
+        """Return codes of a source; readings, where they are counted, with those before it."""
+        return codes
+
+    @property
+    def width(self) -> int | None:
+        return common_width(self.sources)
+
+    def widths(self, elements: Int64s) -> Int64s:
+        found = np.empty(len(elements), np.int64)
+        for here, number, places in self._split(*self._of(elements)):
+            found[here] = self.sources[number].widths(places)
+        return found
+
+    def examples(self, elements: Int64s) -> Int64s:
+        numbers, places = self._of(elements)
+        widths = np.ones(len(elements), np.int64) if self.width == 1 else self.widths(elements)
+        found = (
+            (here, self._counted_from(number, self.sources[number].examples(local)))
+            for here, number, local in self._split(numbers, places)
+        )
+        return gathered(found, widths)
+
+    @staticmethod
+    def _split(numbers: Int64s, places: Int64s) -> Iterator[tuple[Int64s | slice, int, Int64s]]:
+        for number, here in groups_of(numbers):
+            yield here, number, places[here]
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        queries, elements = [_NONE], [_NONE]
+        for number, source in enumerate(self.sources):
+            query, places = source.elements_of(codes)
+            queries.append(query)
+            elements.append(self._elements(number, places))
+        return in_order(np.concatenate(queries), np.concatenate(elements))
+
+
+class DirectedIteration(Gathered):
+    """An iterator: those of its data inputs, and whose turn it was."""
 
     def __init__(self, node: Directed) -> None:
         super().__init__()
@@ -571,32 +623,146 @@ class DirectedIteration(Iteration):
     def num_readings(self) -> int:
         return max(source.num_readings for source in self.sources)
 
+    def _of(self, elements: Int64s) -> tuple[Int64s, Int64s]:
+        return self._turns.of(elements)
+
+    def _elements(self, number: int, places: Int64s) -> Int64s:
+        return self._turns.elements(number, places)
+
+
+# `interleave` and `flat_map` whose function makes known datasets.
+
+
+class Interleaved(Node):
+    """`order.interleave(f)`: `cycle` datasets in turn, `block` elements of each.
+
+    data: what the function makes of each number. It makes it anew for each iterator, so that
+        nothing of it outlives one.
+
+    >>> from shardctl.iteration.iteration import Source
+    >>> data = (Source(range(3)), Source(range(10, 15)))
+    >>> iteration = Interleaved(data, Chosen(Source([1, 0, 1])), 2, 2).iterate()
+    >>> iteration.pull(99), iteration.examples(np.arange(13)).tolist()
+    (13, [10, 11, 0, 1, 12, 13, 2, 14, 10, 11, 12, 13, 14])
+    """
+
+    def __init__(self, data: Sequence[Node], order: Chosen, cycle: int, block: int) -> None:
+        self.data, self.order, self.cycle, self.block = tuple(data), order.node, cycle, block
+        self.inputs = (order.node,)
+        # A reader is one object however often it is opened, since it knows all its iterators.
+        self._sources = {id(leaf): leaf for node in self.data for leaf in _leaves(node)}
+        if not all(leaf.is_fixed for leaf in self._sources.values()):
+            raise UnpredictableOrderError(
+                "the function of an interleave or a flat_map shuffles files for each dataset that "
+                "it makes; shuffle what it is called with"
+            )
+        self.shape = shape_of_any(self.data)
+
     @property
-    def width(self) -> int | None:
-        return common_width(self.sources)
+    def is_infinite(self) -> bool:
+        return any(node.is_infinite for node in (self.order, *self.data))
 
-    def widths(self, elements: Int64s) -> Int64s:
-        found = np.empty(len(elements), np.int64)
-        for here, source, places in self._split(*self._turns.of(elements)):
-            found[here] = source.widths(places)
-        return found
+    def cardinality_of(self, counts: Sequence[int]) -> int:
+        return UNKNOWN  # what a function makes is not known before
 
-    def examples(self, elements: Int64s) -> Int64s:
-        numbers, places = self._turns.of(elements)
-        widths = np.ones(len(elements), np.int64) if self.width == 1 else self.widths(elements)
-        parts = self._split(numbers, places)
-        return gathered(((here, each.examples(local)) for here, each, local in parts), widths)
+    def iterate(self) -> InterleavedIteration:
+        return InterleavedIteration(self)
 
-    def _split(
-        self, numbers: Int64s, places: Int64s
-    ) -> Iterator[tuple[Int64s | slice, Iteration, Int64s]]:
-        for number, here in groups_of(numbers):
-            yield here, self.sources[number], places[here]
+    def opened(self, number: int) -> Iteration:
+        """Return an iterator of the dataset that the function makes of a number."""
+        if not 0 <= number < len(self.data):
+            raise UsageError(f"interleave: {number} is none of its {len(self.data)} datasets")
+        node = self.data[number]
+        return (node if node.is_fixed else deepcopy(node, dict(self._sources))).iterate()
 
-    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        queries, elements = [_NONE], [_NONE]
-        for number, source in enumerate(self.sources):
-            query, places = source.elements_of(codes)
-            queries.append(query)
-            elements.append(self._turns.elements(number, places))
-        return in_order(np.concatenate(queries), np.concatenate(elements))
+
+def _leaves(node: Node) -> Iterator[Node]:
+    """Yield the sources below a node, also of what functions make."""
+    below = (*node.inputs, *getattr(node, "data", ()))
+    for each in below:
+        yield from _leaves(each)
+    if not below:
+        yield node
+
+
+class InterleavedIteration(Gathered):
+    """An iterator: visits of slots, each a run of elements of one dataset.
+
+    It follows tensorflow/core/kernels/data/interleave_dataset_op.cc.
+    """
+
+    def __init__(self, node: Interleaved) -> None:
+        super().__init__()
+        self._node, self._order = node, node.order.iterate()
+        self._slots: list[int | None] = [None] * node.cycle  # pieces, by their numbers
+        self._slot, self._in_block = 0, 0
+        self.sources: list[Iteration] = []
+        self._numbers: list[int] = []  # of the dataset that each piece is of
+        # The piece of each run, its first element there, and here.
+        self._runs: list[tuple[int, int, int]] = []
+
+    def _advance(self, count: int) -> int:
+        done = 0
+        while done < count:
+            piece = self._slots[self._slot]
+            if piece is None:
+                if self._order.ended and self._slots.count(None) == self._node.cycle:
+                    break
+                if not self._open():
+                    self._next_slot()
+                continue
+            asked = min(self._node.block - self._in_block, count - done)
+            first = self.sources[piece].pulled
+            got = self.sources[piece].pull(asked)
+            if got:
+                self._runs.append((piece, first, self.pulled + done))
+            done, self._in_block = done + got, self._in_block + got
+            if got < asked:
+                self._slots[self._slot] = None
+            if got < asked or self._in_block == self._node.block:
+                self._next_slot()
+        return done
+
+    def _next_slot(self) -> None:
+        self._slot, self._in_block = (self._slot + 1) % self._node.cycle, 0
+
+    def _open(self) -> bool:
+        """Put the next dataset into the slot; return whether there is one."""
+        if not self._order.pull(1):
+            return False
+        with readings.counted(on=False):
+            (number,) = self._order.examples(np.array([self._order.pulled - 1])).tolist()
+        self._slots[self._slot] = len(self.sources)
+        self.sources.append(self._node.opened(number))
+        self._numbers.append(number)
+        return True
+
+    @property
+    def inputs(self) -> Sequence[Iteration]:
+        return (self._order, *self.sources)
+
+    @property
+    def num_readings(self) -> int:
+        totals = Counter(dict.fromkeys(self._numbers, 0))
+        for number, source in zip(self._numbers, self.sources, strict=True):
+            totals[number] += source.num_readings
+        return max(totals.values(), default=1)
+
+    def _counted_from(self, number: int, codes: Int64s) -> Int64s:
+        if not readings.are_counted():
+            return codes
+        # They go on from those of the same dataset that were opened before.
+        before = zip(self._numbers[:number], self.sources, strict=False)
+        return codes + sum(s.num_readings for n, s in before if n == self._numbers[number])
+
+    def _of(self, elements: Int64s) -> tuple[Int64s, Int64s]:
+        runs = np.array(self._runs, np.int64).reshape(-1, 3)
+        found = runs[np.searchsorted(runs[:, 2], elements, "right") - 1]
+        return found[:, 0], found[:, 1] + elements - found[:, 2]
+
+    def _elements(self, number: int, places: Int64s) -> Int64s:
+        runs = np.array([run for run in self._runs if run[0] == number], np.int64).reshape(-1, 3)
+        if not len(runs):
+            return places
+        found = runs[np.searchsorted(runs[:, 1], places, "right") - 1]
+        return found[:, 2] + places - found[:, 1]

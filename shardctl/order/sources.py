@@ -14,12 +14,7 @@ from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.dataset.folders import combined, distinct_datasets, labels_of
 from shardctl.errors import NotASplitError, UsageError
-from shardctl.order.file_formats import (
-    format_warnings,
-    listing_warnings,
-    refuse_open_splits,
-    resolved_spec,
-)
+from shardctl.order import file_formats
 from shardctl.order.order import Origin
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.staged import StagedOrder
@@ -113,7 +108,7 @@ def sources(
             other = f"read({default_spec(own)!r}, data={error.named!r})"
             raise refused("{stages}: {}; another dataset is {}", error, other) from None
         # A mixture fixes how readers take turns, but not the order of splits within one of them.
-        refuse_open_splits(found[read])
+        file_formats.refuse_open_splits(found[read])
     whole, labelled = in_one_dataset(list(found.values()))
     parts: dict[ast.Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
     origins: dict[ast.Read, Origin] = {}
@@ -124,11 +119,11 @@ def sources(
         own_spec = found[read].spec
         origins[read] = Origin(name=f"{label}{own_spec}", dataset=own, spec=own_spec)
         warnings += found[read].warnings
-        warnings += format_warnings(own, found[read].ranges)
+        warnings += file_formats.format_warnings(own, found[read].ranges)
         if not read.listed:  # which is refused instead
             # The list of files, and so this warning, may be of this reader alone.
             own_settings = settings_of_read(settings, read)
-            warnings += listing_warnings(own, found[read].ranges, own_settings)
+            warnings += file_formats.listing_warnings(own, found[read].ranges, own_settings)
     return Sources(
         resolved=ResolvedSources(
             dataset=whole,
@@ -174,11 +169,15 @@ def refuse_other_sources(stages: ast.Pipeline) -> None:
     Raises:
         UsageError: one is no reader of TFDS.
     """
+    zips = [part for part in parts_of(stages) if isinstance(part, ast.Zip)]
+    zipped = [one for part in zips for inner in part.fed_by for one in sources_of(inner)]
     for source in sources_of(stages):
-        if not isinstance(source, ast.Read):
+        # Padding beside a reader is elements of its own, but in a zip it is a part of examples.
+        is_padding = isinstance(source, ast.Padding) and source not in zipped
+        if not (isinstance(source, ast.Read) or (is_padding and readers_of(stages))):
             raise refused(
                 "{stages}: what {} yields is not known here; read(..), range(N) and generator(N) "
-                "are sources whose order is known",
+                "are sources whose order is known; constant elements beside a reader are pad(N)",
                 quoted(source.called),
             )
 
@@ -269,7 +268,7 @@ def resolved_reading(dataset: Dataset, spec: str | None, settings: ReadSettings)
     """Return what a pipeline reads: its spec, or what the readers of its stages select."""
     if of_one_reader(settings) is not None:
         dataset, spec, _ = without_stages(dataset, spec, settings)
-        return resolved_spec(dataset, spec)
+        return file_formats.resolved_spec(dataset, spec)
     return sources(dataset, spec if reads_spec(settings) else None, settings).resolved
 
 
@@ -301,7 +300,7 @@ def progress_of(
         return None
     # To know where a later pass begins, the earlier ones are followed as well.
     total = int(examples * (pass_index + 1))
-    return Progress(None, "examples of the stages", total, per_second=PER_SECOND, instead=_LESS)
+    return Progress("examples of the stages", total, per_second=PER_SECOND, instead=_LESS)
 
 
 def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[float, float]:
@@ -310,6 +309,8 @@ def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[floa
     source, examples, width = pipeline.source, inf, 1.0
     if isinstance(source, ast.Read):
         examples = sizes[source]
+    elif isinstance(source, ast.Padding):
+        examples = source.count
     elif source.fed_by:
         several, widths = zip(*(_extent(one, sizes) for one in source.fed_by), strict=True)
         examples, width = sum(several), sum(widths)

@@ -28,6 +28,7 @@ BATCHES = (
     "BatchDataset",
     "BatchDatasetV2",
     "ParallelBatchDataset",
+    "MapAndBatchDataset",
     "PaddedBatchDataset",
     "PaddedBatchDatasetV2",
 )
@@ -52,7 +53,34 @@ CHOOSES = (
     "SkipDataset",
     "ShardDataset",
     "FilterDataset",
+    "ParallelFilterDataset",
+    "TakeWhileDataset",
 )
+# What reads the datasets that its function makes.
+INTERLEAVES = (
+    "FlatMapDataset",
+    "InterleaveDataset",
+    "ParallelInterleaveDatasetV2",
+    "ParallelInterleaveDatasetV3",
+    "ParallelInterleaveDatasetV4",
+    "LegacyParallelInterleaveDatasetV2",  # TFRecordDataset(files, num_parallel_reads=N)
+)
+_CHOOSES_ONLY = (*(op for op in CHOOSES if op != "FilterDataset"), *GUARDS, "PrefetchDataset")
+# Elements that are no data: a script counts or lists them.
+_COUNTED = (
+    *("RangeDataset", "TensorSliceDataset", "TensorDataset", "ListDataset", "ZipDataset"),
+    *("ConcatenateDataset", "RepeatDataset", "TakeDataset", "SkipDataset", "ShardDataset"),
+    *(*MAPS, *BATCHES, *GUARDS, "PrefetchDataset"),
+)
+_MOST_LISTED = 1 << 20  # elements of a script's own that are listed one by one
+_MOST_MADE = 1 << 10  # datasets that a function is asked for
+# Ops that make of a file, or of a draw, what a dataset is built of.
+_RUN = {
+    *("PyFunc", "EagerPyFunc", "PyFuncStateless", "ReadFile", "MatchingFiles"),
+    *("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal"),
+    *("RandomShuffle", "Multinomial", "StatefulUniform", "StatefulUniformInt", "VarHandleOp"),
+    *("ReadVariableOp", "GeneratorDataset"),
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -149,6 +177,26 @@ class Operation:
         num_captured = len(self.attributes["Targuments"].list.type)
         return replace(found, captured=self.others[:num_captured])
 
+    @cached_property
+    def made(self) -> tuple[Operation, ...] | None:
+        """The datasets that a flat_map or an interleave makes, one of each element of `first`.
+
+        None where they are not known without data: what it is called with, or what it does.
+        """
+        is_one = self.op in INTERLEAVES and self.inputs and self.function is not None
+        return _made(self) if is_one else None
+
+    @property
+    def way(self) -> tuple[Operation, ...]:
+        """The operations from what lists elements to this one, which map them or choose among them.
+
+        What is between changes which elements come, and when; a map changes each by itself.
+        """
+        found = [self]
+        while found[0].inputs and (found[0].op in _CHOOSES_ONLY or found[0].op in MAPS):
+            found.insert(0, found[0].input)
+        return tuple(found)
+
     @property
     def types(self) -> tuple[Any, ...]:
         """The components of its elements, as TensorSpecs."""
@@ -159,19 +207,35 @@ class Operation:
         shapes = map(tf.TensorShape, self.shapes)
         return tuple(tf.TensorSpec(s, t) for s, t in zip(shapes, kinds, strict=True))
 
-    def dataset(self) -> Any:
-        """Return the `tf.data.Dataset` that it is, made anew."""
-        tf = tensorflow()
-        # A graph of the node and all below it, with the library of functions, ending in the _Retval
-        # that TensorFlow expects.
-        definition = tf.compat.v1.GraphDef()
-        definition.library.CopyFrom(self.graph.definition.library)
-        definition.node.extend(self.graph.below(self.node))
-        end = definition.node.add(name="dataset", op="_Retval", input=[self.node.name])
-        end.attr["T"].type = tf.variant.as_datatype_enum
-        end.attr["index"].i = 0
-        variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
-        return tf.data.experimental.from_variant(variant, self.types)
+    @property
+    def listed(self) -> Any:
+        """The elements of the source of `way` as its maps leave them, None where they are data."""
+        way = self.way
+        maps = [each for each in way if each.op in MAPS and not each.is_identity]
+        below, types = (*way[0].all(), *maps), (way[0], *maps)[-1].types
+        if any(each.op not in _COUNTED or each.is_stateful for each in below):
+            return None
+        if tensorflow().variant in (each.dtype for each in types):
+            return None
+        nodes = chained(way[0].node, [each.node for each in maps])
+        found = self.graph.dataset(nodes, types)
+        # Negative: without end, or unknown.
+        return found if 0 <= int(found.cardinality()) <= _MOST_LISTED else None
+
+    @property
+    def source_key(self) -> Any:
+        """What tells a source from others: its op, what it is given, and nothing of its name."""
+        # What is no constant may be anything.
+        if None in self.others or self.inputs:
+            return id(self)
+        said = {name: given for name, given in self.attributes.items() if name != "metadata"}
+        attributes = tuple((name, said[name].SerializeToString()) for name in sorted(said))
+        return (self.op, attributes, *(o.attr["value"].SerializeToString() for o in self.others))
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether it applies a function whose result is no matter of its inputs alone."""
+        return self.function is not None and self.function.definition.signature.is_stateful
 
     def applied(self, element: Any) -> Any:
         """Return the `tf.data.Dataset` that its function makes of an element, within a function."""
@@ -208,9 +272,61 @@ def call_name(op: str) -> str:
     ('group_by_window', 'interleave')
     """
     # "LegacyParallelInterleave" and "Interleave" are one call to a user.
-    name = re.sub(r"^(Legacy|Parallel|Global)*", "", _DATASET.sub("", op))
+    name = re.sub(r"^(Legacy|Parallel|Global|Experimental)*", "", _DATASET.sub("", op))
     # CamelCase -> snake_case, at each change from lower to upper case.
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def _made(operation: Operation) -> tuple[Operation, ...] | None:
+    tf, graph, node = tensorflow(), operation.graph, operation.node
+    # Of what it only builds nothing runs here; what it reads or draws while it builds is data.
+    if graph.ops_of_body(node) & _RUN or any(map(has_state, operation.inputs[1:])):
+        return None
+    way, listed = operation.input.way, operation.input.listed
+    if listed is None or int(listed.cardinality()) > _MOST_MADE:
+        return None
+    # The same function under a map, which yields the datasets themselves.
+    mapped = tf.compat.v1.NodeDef(name="made", op="MapDataset")
+    mapped.input.extend(node.input[: 1 + len(node.attr["Targuments"].list.type)])
+    for name in ("f", "Targuments"):
+        mapped.attr[name].CopyFrom(node.attr[name])
+    mapped.attr["output_types"].list.type.append(tf.variant.as_datatype_enum)
+    mapped.attr["output_shapes"].list.shape.add()
+    maps = [each.node for each in way if each.op in MAPS and not each.is_identity]
+    try:
+        nodes = chained(way[0].node, [*maps, mapped])
+        datasets = graph.dataset(nodes, tf.TensorSpec([], tf.variant))
+        return tuple(map(written, datasets))
+    except (tf.errors.OpError, ValueError):
+        return None
+
+
+def chained(source: Any, nodes: Sequence[Any]) -> list[Any]:
+    """Return nodes, each reading the one before, under names of their own."""
+    made = [source]
+    for number, node in enumerate(nodes):
+        made.append(type(node)())
+        made[-1].CopyFrom(node)
+        made[-1].name = f"chained_{number}"
+        made[-1].input[0] = made[-2].name
+    return made
+
+
+def has_state(root: Operation) -> bool:
+    """Return whether iterators of a dataset know of each other: it reshuffles, or caches."""
+    return any(
+        operation.op in CACHES or (operation.op in SHUFFLES and _reshuffles(operation))
+        for operation in root.all()
+    )
+
+
+def _reshuffles(operation: Operation) -> bool:
+    try:
+        # A buffer of 1 shuffles nothing.
+        one = operation.number("buffer_size") == 1
+    except NoConstantError:
+        one = False
+    return operation.flag("reshuffle_each_iteration") and not one
 
 
 def is_counter(operation: Operation) -> bool:
@@ -315,7 +431,7 @@ def operation_of(dataset: Any) -> Operation:
         UsageError: TensorFlow cannot write it as a graph, as of data on another device; or it is
             being traced, so that no dataset is there yet.
     """
-    tf = tensorflow()
+    tf, dataset = tensorflow(), before_copy(dataset)
     # Inside a tf.function the variant is a symbol without a value.
     if not hasattr(dataset._variant_tensor, "numpy"):
         raise UsageError(
@@ -323,12 +439,7 @@ def operation_of(dataset: Any) -> Operation:
             "it; inspect it outside"
         )
     try:
-        written = tf.raw_ops.DatasetToGraphV2(
-            # IGNORE: stateful ops (random maps, variables) would otherwise be refused.
-            input_dataset=dataset._variant_tensor,
-            external_state_policy=_IGNORE_STATE,
-        )
-        return Graph(tf.compat.v1.GraphDef.FromString(written.numpy())).root()
+        return written(dataset._variant_tensor)
     except (tf.errors.OpError, ValueError) as error:
         # TensorFlow wraps its reason: "{{..}} REASON [Op:..]".
         said = str(error).partition(" [Op:")[0].rpartition("}} ")[2]
@@ -336,6 +447,25 @@ def operation_of(dataset: Any) -> Operation:
             f"TensorFlow does not write this dataset as a graph: {said}; inspect the dataset "
             "before that stage"
         ) from error
+
+
+def before_copy(dataset: Any) -> Any:
+    """Return what a dataset copies to another device at its end, else the dataset itself.
+
+    TensorFlow writes no graph of what copies; the elements and the iterators are those below.
+    """
+    here, names = dataset, ("_PrefetchDataset", "_OptionsDataset")
+    while type(here).__name__ in names:
+        here = here._input_dataset
+    return here._input_dataset if type(here).__name__ == "_CopyToDeviceDataset" else dataset
+
+
+def written(variant: Any) -> Operation:
+    """Return the operation that a dataset is, of its tensor."""
+    tf = tensorflow()
+    # IGNORE: stateful ops (random maps, variables) would otherwise be refused.
+    graph = tf.raw_ops.DatasetToGraphV2(input_dataset=variant, external_state_policy=_IGNORE_STATE)
+    return Graph(tf.compat.v1.GraphDef.FromString(graph.numpy())).root()
 
 
 class Graph:
@@ -368,6 +498,33 @@ class Graph:
         """Return the function that a node applies, None where the graph has none."""
         found = self._functions.get(node.attr["f"].func.name) if "f" in node.attr else None
         return None if found is None else Function(definition=found, graph=self)
+
+    def dataset(self, nodes: Sequence[Any], spec: Any) -> Any:
+        """Return the `tf.data.Dataset` that the last of nodes is, which may be beside the graph."""
+        tf = tensorflow()
+        definition = tf.compat.v1.GraphDef()
+        definition.library.CopyFrom(self.definition.library)
+        found = {node.name: node for node in nodes}
+        for name in [_name(tensor) for node in nodes for tensor in node.input]:
+            if name not in found:
+                found |= {below.name: below for below in self.below(self.nodes[name])}
+        definition.node.extend(found.values())
+        end = definition.node.add(name="dataset", op="_Retval", input=[nodes[-1].name])
+        end.attr["T"].type = tf.variant.as_datatype_enum
+        end.attr["index"].i = 0
+        variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
+        return tf.data.experimental.from_variant(variant, spec)
+
+    def ops_of_body(self, node: Any) -> set[str]:
+        """Return the ops that run when the function of a node is called, to build a dataset."""
+        function = self.function_of(node)
+        found: set[str] = set()
+        for inner in () if function is None else function.nodes.values():
+            found.add(inner.op)
+            # What a dataset in it applies runs when that is read.
+            if not _DATASET.search(inner.op):
+                found |= self.ops_in_functions(inner)
+        return found
 
     def ops_in_functions(self, node: Any) -> set[str]:
         """Return the names of all ops in the functions of a node, and of those these call."""

@@ -388,9 +388,11 @@ def _shown(
         else:
             stated = parts.stated(part)
             text, said = _call(stated), stated.effect
+        reason = why(stage, part)
+        if stage.is_again and reason is None:
+            continue
         if stage.removed:
             said = "changes nothing, so TensorFlow removes it"
-        reason = why(stage, part)
         shown.append(
             InspectedStage(
                 call=text,
@@ -412,7 +414,7 @@ def _shown(
 
 def _reason(part: Part, options: call.WithOptions, global_seed: int | None) -> str | None:
     # Choices are a pipeline of their own, and any nondeterministic stage in it makes the choice so.
-    if isinstance(part, call.ChooseFromDatasets):
+    if isinstance(part, call.ChooseFromDatasets | call.InterleaveDatasets):
         for found in open_stages(part.choices, global_seed=global_seed):
             return found.reason
     reason: str | None = part.why_open(options.deterministic, global_seed)
@@ -456,7 +458,7 @@ def _call(part: Part) -> str:
     # (0, 0) is TensorFlow's way to say "no seed", and is shown as none.
     if isinstance(part, call.Shuffle) and part.seed == NO_SEED:
         part = replace(part, seed=None)
-    if isinstance(part, call.Zip | call.SampleFromDatasets | call.ChooseFromDatasets):
+    if isinstance(part, call.Zip | call.Mixture):
         return f"{part.name}({len(part.inputs)} inputs)"
     if isinstance(part, call.Concatenate):
         return "concatenate(..)"
@@ -573,13 +575,20 @@ def inspected(
         )
     if found.before and answer.predictable:
         answer = replace(answer, refused=_SEEDS_ARE_TAKEN.format(found.before[0]))
-    if found.iterated is not None:
-        answer = replace(answer, iterated=found.iterated.line)
-        answer = replace(answer, assumptions=(*answer.assumptions, *found.assumptions))
-    return answer
+    if found.draws and answer.predictable:
+        answer = replace(answer, refused=_MADE_ANEW.format(found.draws))
+    iterated = None if found.iterated is None else found.iterated.line
+    said = (*answer.assumptions, *found.assumptions)
+    return replace(answer, iterated=iterated, assumptions=said)
+
+
+_MADE_ANEW = (
+    "each call makes another dataset: the script draws numbers from {} without a seed, as for a "
+    "list of files or for a seed; set one in the script, as by random.seed or seed="
+)
 
 
 _SEEDS_ARE_TAKEN = (
-    "{} iterated the dataset before the function returned, so that its shuffles have drawn seeds "
-    "already: iterate another dataset there, made by the same calls"
+    "{} iterates the same shuffles first, which draws their seeds, so that this pass is not their "
+    "first one: iterate another dataset there, made by the same calls"
 )

@@ -32,6 +32,7 @@ from shardctl.stores.stores import (
 )
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.graph import (
+    INTERLEAVES,
     SHUFFLES,
     Function,
     NoConstantError,
@@ -69,8 +70,12 @@ class Listed(NamedTuple):
     sorting: tuple[tuple[str, Any], ...] = ()
 
 
-def listed(pieces: Sequence[Piece], function: FileFunction) -> Listed:
+def listed(
+    pieces: Sequence[Piece], function: FileFunction, *, beside: Sequence[str] = ()
+) -> Listed:
     """Return the dataset, spec and file order that list exactly these pieces.
+
+    beside: files of other readers, which are of the same dataset where no metadata says of which.
 
     Raises:
         DatasetError: files that are not there or cannot be counted; a list that no spec says.
@@ -79,7 +84,7 @@ def listed(pieces: Sequence[Piece], function: FileFunction) -> Listed:
     # With dataset_info.json the files are a TFDS dataset; otherwise the records are counted.
     dataset = _dataset_of_folders(paths)
     if dataset is None:
-        dataset = _plain_dataset(paths, function)
+        dataset = _plain_dataset([*paths, *map(_whole, beside)], function)
     places = _places(dataset)
     rows = [_row(dataset, places[path], piece) for path, piece in zip(paths, pieces, strict=True)]
     spec, sorting = _stated(dataset, rows)
@@ -256,14 +261,6 @@ def _spec(dataset: Dataset, ranges: Sequence[_Row]) -> str:
 # The reader of a pipeline: files opened in turn, as TFDS's or as a script's own interleave.
 
 
-INTERLEAVES = (
-    "ParallelInterleaveDatasetV4",
-    "ParallelInterleaveDatasetV3",
-    "ParallelInterleaveDatasetV2",
-    "InterleaveDataset",
-    "FlatMapDataset",
-    "LegacyParallelInterleaveDatasetV2",  # TFRecordDataset(files, num_parallel_reads=N)
-)
 _TFDS_COLUMNS = 5  # of a row of TFDS's reader: path, name, prefix of ids, skip, take
 
 
@@ -328,8 +325,18 @@ def opener_of(operation: Operation) -> Callable[[Any], Any] | None:
     return operation.applied if len(columns) == 1 else None
 
 
-def found_reader(operation: Operation) -> FoundReader:
-    """Return the reader that an interleave or a flat map is.
+def paths_of(operation: Operation) -> list[str]:
+    """Return the files that a reader lists, nothing where they are not understood."""
+    function = None if operation.function is None else file_function(operation.function)
+    try:
+        rows = () if function is None else rows_of(operation.input).columns[function.path].tolist()
+        return list(map(os.fsdecode, rows))
+    except (NoConstantError, IndexError):
+        return []
+
+
+def found_reader(operation: Operation, beside: Sequence[str] = ()) -> FoundReader:
+    """Return the reader that an interleave or a flat map is; `beside` is that of `listed`.
 
     Raises:
         UnknownReaderError: its list of files, or its files, are not understood.
@@ -351,7 +358,7 @@ def found_reader(operation: Operation) -> FoundReader:
         # blocks of 1.
         if operation.op.startswith("Legacy") and block != 1:
             raise UnknownReaderError("experimental.parallel_interleave fills its slots its own way")
-        found = listed(pieces, function)
+        found = listed(pieces, function, beside=beside)
     except (NoConstantError, DatasetError, UsageError) as error:
         raise UnknownReaderError(str(error)) from error
     # With one file a shuffle changes nothing.
@@ -379,11 +386,12 @@ def found_reader(operation: Operation) -> FoundReader:
         pair=rows.pair if is_mixed else None,
         is_tfds=_is_tfds(rows, function),
         # With one file there is nothing to mix.
-        in_order="true" if len(rows) == 1 else _in_order(operation),
+        in_order="true" if len(rows) == 1 else in_order_of(operation),
     )
 
 
-def _in_order(operation: Operation) -> str:
+def in_order_of(operation: Operation) -> str:
+    """Return whether an interleave keeps its order: "true", "false" or, by options, "default"."""
     if operation.op in ("InterleaveDataset", "FlatMapDataset", *_LINES):
         # Sequential kernels have no such attribute.
         return "true"

@@ -18,12 +18,15 @@ from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import parts_of, readers_of
 from shardctl.stages.stages import Map, Opaque, Pipeline, Range, Shared, WithOptions
 from shardctl.tfdata.mixture import weights_of_logits
+from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting import graph, stage_of
 from shardctl.tfds.inspecting.graph import Function, NoConstantError, Operation, Options, constant
 from shardctl.tfds.inspecting.reader import (
     FoundReader,
     UnknownReaderError,
     found_reader,
+    in_order_of,
+    paths_of,
     reads_files,
 )
 
@@ -34,19 +37,24 @@ _MOST_CHOICES = 1 << 20  # that are written one by one
 
 def walked(root: Operation, options: Options) -> FoundPipeline:
     """Return the pipeline that a graph is."""
-    walk = _Walk(options, shared_objects(root))
+    walk = _Walk(options, shared_objects(root), beside_files=any(map(reads_files, root.all())))
     pipeline = walk.pipeline(root, 0)
     return FoundPipeline(pipeline=pipeline, stages=tuple(walk.stages))
 
 
 class _Walk:
-    """The walk over a graph; `shared` are the labels of objects that are used more than once."""
+    """The walk over a graph; `shared` are the labels of objects that are used more than once.
 
-    def __init__(self, options: Options, shared: Mapping[str, str]) -> None:
+    beside_files: whether it reads files, so that other elements are padding, if they are alike.
+    """
+
+    def __init__(self, options: Options, shared: Mapping[str, str], *, beside_files: bool) -> None:
+        self._beside_files = beside_files
         self.stages: list[FoundStage] = []
         self._options = options
         self._shared = shared
         self._known: dict[str, Shared] = {}
+        self._files: list[str] = []  # of the readers that one function makes
 
     def pipeline(self, root: Operation, level: int) -> Pipeline:
         """Return the pipeline that ends with an operation."""
@@ -61,8 +69,12 @@ class _Walk:
         # A reader of files comprises several operations, which `_reader` takes together.
         if reads_files(chain[0]):
             return self._behind(*self._reader(chain, level), level)
-        combines = chain[0].op in _COMBINE
-        source = self._combination(chain[0], level) if combines else _plain_source(chain)
+        if chain[0].made is not None:
+            source = self._interleaved(chain[0], chain[0].made, level)
+        elif chain[0].op in _COMBINE:
+            source = self._combination(chain[0], level)
+        else:
+            source = self._plain(chain)
         self._note(source, (chain[0],), level)
         return self._behind(source, (), chain[0], chain[1:], level)
 
@@ -76,7 +88,11 @@ class _Walk:
     ) -> Pipeline:
         """Return a pipeline from a source, which is `last`, and the operations behind it."""
         made = self._as_shared(last, Pipeline(source=source, stages=stages))
-        for operation in rest:
+        for place, operation in enumerate(rest):
+            # A window and the flat_map that batches it are one stage.
+            after = rest[place + 1] if place + 1 < len(rest) else None
+            if after is not None and stage_of.batched_window(after):
+                continue
             behind = self._stages(operation, level)
             # After each operation: any object on the way may be the shared one.
             made = self._as_shared(operation, replace(made, stages=(*made.stages, *behind)))
@@ -96,8 +112,13 @@ class _Walk:
     ) -> tuple[Source, tuple[Stage, ...], Operation, tuple[Operation, ...]]:
         first, rest = chain[0], chain[1:]
         try:
-            reader = found_reader(first)
+            reader = found_reader(first, self._files)
         except UnknownReaderError as error:
+            # What no settings of one reader say may be an interleave of readers of a file each.
+            if first.made is not None:
+                made = self._interleaved(first, first.made, level)
+                self._note(made, (first,), level)
+                return made, (), first, rest
             # Not understood: one nondeterministic source, so that the answer names it and goes no
             # further.
             unknown = Opaque(call="read of files", reason=str(error))
@@ -123,6 +144,12 @@ class _Walk:
         )
         return source, tuple(stage for stage, _ in own), last, rest
 
+    def _plain(self, chain: Sequence[Operation]) -> Source:
+        source = _plain_source(chain)
+        if self._beside_files and isinstance(source, Range) and _are_alike(chain[0]):
+            return call.Padding(count=source.stop)
+        return source
+
     def _combination(self, operation: Operation, level: int) -> Source:
         if operation.op == "ZipDataset":
             inputs = tuple(self.pipeline(each, level + 1) for each in operation.inputs)
@@ -138,6 +165,35 @@ class _Walk:
             return call.SampleFromDatasets(inputs=inputs, stop_on_empty=stop, **found)
         choices = _choices(selector, self._options)
         return call.ChooseFromDatasets(inputs=inputs, choices=choices, stop_on_empty=stop)
+
+    def _interleaved(
+        self, operation: Operation, datasets: tuple[Operation, ...], level: int
+    ) -> Source:
+        """Return the datasets that a function makes, in the order of what it is called with."""
+        if any(map(shared_objects, datasets)):
+            reason = "its function uses a dataset twice that reshuffles or caches"
+            return Opaque(call=graph.call_name(operation.op), reason=reason)
+        try:
+            settings = _settings_of_interleave(operation, self._options)
+        except NoConstantError as error:
+            return Opaque(call=graph.call_name(operation.op), reason=str(error))
+        order = _numbered(range(len(datasets)), operation.input.way, self._options)
+        below = (one for each in datasets for one in each.all() if reads_files(one))
+        self._files += [path for one in below for path in paths_of(one)]
+        # Of one source that all of them read, the elements of all have their places there.
+        is_one = len({_chain(each)[0].source_key for each in datasets}) == 1
+        label, inputs = f"source_{len(self.stages)}", []
+        for number, each in enumerate(datasets):
+            start = len(self.stages)
+            made = self.pipeline(each, level + 1)
+            if is_one and isinstance(made.source, Range):
+                one = Shared(label=label, pipeline=Pipeline(source=made.source))
+                made = replace(made, source=one)
+            inputs.append(made)
+            # The function made all of them, so that one shows what it does.
+            if number:
+                self.stages[start:] = [replace(one, is_again=True) for one in self.stages[start:]]
+        return call.InterleaveDatasets(inputs=tuple(inputs), choices=order, **settings)
 
     def _stages(self, operation: Operation, level: int) -> tuple[Stage, ...]:
         if operation.op == "ConcatenateDataset":
@@ -186,7 +242,10 @@ def _chain(root: Operation) -> tuple[Operation, ...]:
     """Return the operations from a source to the end, along what each reads first."""
     chain = [root]
     while chain[-1].inputs and not (
-        reads_files(chain[-1]) or _is_generator(chain[-1]) or graph.is_counter(chain[-1])
+        reads_files(chain[-1])
+        or _is_generator(chain[-1])
+        or graph.is_counter(chain[-1])
+        or chain[-1].made is not None
     ):
         # `enumerate` zips numbers with the dataset; what is counted is the dataset.
         below = _counted(chain[-1]) if chain[-1].op in _COMBINE else chain[-1].input
@@ -241,7 +300,9 @@ def _generated(chain: Sequence[Operation]) -> Source:
             limit = behind.number("count")
             break
     try:
-        count = graph.num_elements(chain[0].dataset().take(limit), _COUNT_SECONDS)
+        count = graph.num_elements(
+            chain[0].graph.dataset([chain[0].node], chain[0].types).take(limit), _COUNT_SECONDS
+        )
     except Exception as error:
         reason = f"counting what it yields failed: {printable(str(error), 200)}"
         return Opaque(call="from_generator", reason=reason)
@@ -252,6 +313,14 @@ def _generated(chain: Sequence[Operation]) -> Source:
         )
         return Opaque(call="from_generator", reason=reason)
     return call.Generator(stop=count)
+
+
+def _are_alike(operation: Operation) -> bool:
+    """Return whether all elements of a source are one and the same."""
+    if operation.op != "TensorSliceDataset":
+        return operation.op == "TensorDataset"
+    rows = map(constant, operation.others)
+    return all(row is not None and (row == row[:1]).all() for row in rows)
 
 
 def _length(operation: Operation) -> int | None:
@@ -265,11 +334,27 @@ def _length(operation: Operation) -> int | None:
         return graph.num_rows(operation.others[0])
     if operation.op == "TensorDataset":
         return 1
+    if operation.op == "LoadDataset":
+        return _saved_length(operation)
     if operation.op == "ListDataset":
         per_element = len(operation.attributes["output_types"].list.type)
         # A list of elements has its components one after the other.
         return len(operation.others) // per_element
     return LONGEST_RANGE + 1 if graph.is_counter(operation) else None
+
+
+# What `load` does with what was saved in several parts: one after the other of them, in turn.
+_IN_TURN = {"ParallelInterleaveDatasetV4", "Const", "Identity"}
+
+
+def _saved_length(operation: Operation) -> int | None:
+    """Return how many elements `load` reads, None where it may read several parts in turn."""
+    path = operation.value("path")
+    if path is None or operation.graph.ops_in_functions(operation.node) - _IN_TURN:
+        return None
+    parts = tensorflow().io.gfile.glob(f"{path.item().decode()}/*/*.shard")
+    length = int(operation.graph.dataset([operation.node], operation.types).cardinality())
+    return length if len(parts) == 1 and length >= 0 else None
 
 
 def _range(operation: Operation) -> range:
@@ -280,30 +365,58 @@ def _called(operation: Operation) -> str:
     return "range" if operation.op == "RangeDataset" else operation.op.removesuffix("Dataset")
 
 
+def _settings_of_interleave(operation: Operation, options: Options) -> dict[str, Any]:
+    if operation.op == "FlatMapDataset":
+        return {}
+    cycle = operation.number("cycle_length")
+    if cycle < 1:
+        raise NoConstantError(f"its cycle length is {cycle}")
+    found = {"cycle_length": cycle, "block_length": operation.number("block_length")}
+    if operation.op == "InterleaveDataset":
+        return found
+    in_order = True if options.op_determinism else in_order_of(operation)
+    threads = {"calls": "auto", "deterministic": {"true": True, "false": False}.get(in_order)}
+    return found | threads | {"is_legacy": operation.op.startswith("Legacy")}
+
+
 def _choices(selector: Operation, options: Options) -> Pipeline:
     """Return the pipeline of choices, whose elements count by their values."""
-    chain = _chain(selector)
-    values = chosen_values(chain[0])
-    source: Source
-    # Choices are listed one by one only up to a limit.
-    if values is None or (not _counts_on(values) and len(values) > _MOST_CHOICES):
-        source = Opaque(call=_called(chain[0]), reason="what it chooses is not known")
+    way = selector.way
+    is_mapped = any(each.op in graph.MAPS and not each.is_identity for each in way)
+    values = _chosen_values(selector, is_mapped=is_mapped)
+    if values is None:
+        reason = "what it chooses is computed by code of the script, or is data"
+        called = "map" if is_mapped else _called(way[0])
+        return Pipeline(source=Opaque(call=called, reason=reason))
+    return _numbered(values, way, options)
+
+
+def _chosen_values(selector: Operation, *, is_mapped: bool) -> Sequence[int] | None:
+    """Return the whole numbers that choices are made of, None where they are none, or data."""
+    first = selector.way[0]
+    if first.op == "RangeDataset" and not is_mapped:
+        try:
+            values = _range(first)
+        except NoConstantError:
+            return None
+        # 0, 1, 2, .. may be of any length; others are listed one by one.
+        return values if _counts_on(values) or len(values) <= _MOST_CHOICES else None
+    listed = selector.listed
+    if listed is None or len(listed.element_spec) != 1:
+        return None
+    (kind,) = listed.element_spec
+    if kind.shape != () or not kind.dtype.is_integer:
+        return None
+    return [value for (batch,) in listed.batch(_MOST_CHOICES) for value in batch.numpy().tolist()]
+
+
+def _numbered(values: Sequence[int], way: tuple[Operation, ...], options: Options) -> Pipeline:
+    """Return the numbers that a source lists, with the stages that choose among them."""
     # 0, 1, 2, ..: a Range, of any length.
-    elif _counts_on(values):
-        source = Range(stop=len(values))
-    else:
-        source = call.Values(values=tuple(values))
-    stages: list[Stage] = []
-    for operation in chain[1:]:
-        if operation.op in (*_COMBINE, "ConcatenateDataset"):
-            stages.append(Opaque(call=operation.op, reason="what it chooses is not known"))
-        # A map of the script may turn values into anything.
-        elif operation.function is not None and not operation.function.is_identity:
-            reason = "what it chooses is computed by code of the script"
-            stages.append(Opaque(call="map", reason=reason))
-        else:
-            stages += stage_of.stages_of_operation(operation, options)
-    return Pipeline(source=source, stages=tuple(stages))
+    ranged = _counts_on(values)
+    source = Range(stop=len(values)) if ranged else call.Values(values=tuple(values))
+    stages = (stage_of.stages_of_operation(each, options) for each in way[1:])
+    return Pipeline(source=source, stages=tuple(stage for each in stages for stage in each))
 
 
 def _counts_on(values: Sequence[int]) -> bool:
@@ -422,26 +535,6 @@ def _in_few_digits(logit: float) -> float:
     return next((weight for weight in said if math.log(weight) == logit), near)
 
 
-def chosen_values(operation: Operation) -> Sequence[int] | None:
-    """Return the whole numbers that a source of choices lists, None where it is none.
-
-    Those of a range, which may be of any length, are a range.
-    """
-    try:
-        if operation.op == "RangeDataset":
-            return _range(operation)
-    except NoConstantError:
-        return None
-    if operation.op not in ("TensorSliceDataset", "TensorDataset") or len(operation.others) != 1:
-        return None
-    values = constant(operation.others[0])
-    # Slices list a vector, a single tensor is a scalar.
-    rank = 1 if operation.op == "TensorSliceDataset" else 0
-    if values is None or values.ndim != rank or values.dtype.kind not in "iu":
-        return None
-    return tuple(int(value) for value in values.reshape(-1))
-
-
 # Dataset objects that a script uses more than once; a graph has a copy of them for each use.
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -461,7 +554,7 @@ def shared_objects(root: Operation) -> Mapping[str, str]:
         for place, used in enumerate(operation.inputs):
             if used.object_name is not None:
                 users[used.object_name].add((user, place))
-                with_state.setdefault(used.object_name, _has_state(used))
+                with_state.setdefault(used.object_name, graph.has_state(used))
     # Used at several places, and with state: without a state two uses read alike anyway.
     names = [name for name, uses in users.items() if len(uses) > 1 and with_state[name]]
     return {name: _label(index) for index, name in enumerate(names)}
@@ -470,23 +563,6 @@ def shared_objects(root: Operation) -> Mapping[str, str]:
 def _label(index: int) -> str:
     rounds, letter = divmod(index, len(_LETTERS))
     return _LETTERS[letter] + (str(rounds) if rounds else "")
-
-
-def _has_state(root: Operation) -> bool:
-    # A cache has been filled by the first user; a shuffle with reshuffling counts its iterators.
-    return any(
-        operation.op in graph.CACHES or (operation.op in graph.SHUFFLES and _reshuffles(operation))
-        for operation in root.all()
-    )
-
-
-def _reshuffles(operation: Operation) -> bool:
-    try:
-        # A buffer of 1 shuffles nothing.
-        one = operation.number("buffer_size") == 1
-    except NoConstantError:
-        one = False
-    return operation.flag("reshuffle_each_iteration") and not one
 
 
 # What TFDS puts behind its interleave: assertion, options, decoding, autocache and prefetch.
@@ -571,6 +647,7 @@ class FoundStage:
     level: how deep it is among the inputs of combinations, from 0.
     reader: the reader that it is, None for all else.
     removed: whether TensorFlow's optimizer takes it out, so that it is no stage of the pipeline.
+    is_again: whether it is of a further dataset that one function makes.
     """
 
     part: Stage | Source
@@ -578,6 +655,7 @@ class FoundStage:
     level: int = 0
     reader: FoundReader | None = None
     removed: bool = False
+    is_again: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

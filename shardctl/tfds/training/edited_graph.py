@@ -15,6 +15,8 @@ from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting import graph
 from shardctl.tfds.inspecting.graph import Graph, Operation, operation_of
+from shardctl.tfds.inspecting.reader import reads_files
+from shardctl.tfds.inspecting.stage_of import batched_window
 
 Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped", "leaf"]
 
@@ -23,7 +25,7 @@ Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped
 _OPS: Mapping[Kind, tuple[str, ...]] = {
     "batch": (*graph.BATCHES, "DenseToSparseBatchDataset"),
     "unbatch": ("UnbatchDataset",),
-    "kept": (*graph.MAPS, "ParallelMapDataset", "PrefetchDataset"),
+    "kept": (*graph.MAPS, "ParallelMapDataset", "ParseExampleDatasetV2", "PrefetchDataset"),
     "dropped": graph.GUARDS,
     "order": graph.CHOOSES,
     "merged": ("ConcatenateDataset", "DirectedInterleaveDataset"),
@@ -113,7 +115,9 @@ def size_of(here: Operation) -> int:
     Raises:
         NotRebuildable: TensorFlow computes it anew.
     """
-    size = graph.constant(here.others[0])
+    # By its name, since what a map of `map_and_batch` captures comes before it.
+    given = here.arguments
+    size = graph.constant(given.get("batch_size", given.get("buffer_size")))
     if size is None:
         raise NotRebuildable(f"the size of {here.op} is not written in its graph")
     return int(size)
@@ -150,6 +154,8 @@ class EditedGraph:
     def _tree(self, here: Operation, source: int | None = None) -> GraphNode:
         """Return the tree below a dataset; `source` is that of all in it, told by their index."""
         kind = _KINDS.get(here.op, "leaf")
+        if batched_window(here) or (not reads_files(here) and here.made is not None):
+            raise NotRebuildable("the function of a flat_map or an interleave makes its elements")
         indexed = source is not None
         # A leaf, or a zip of sources that count alike, is one source. Below such a zip every leaf
         # belongs to it.
@@ -168,11 +174,11 @@ class EditedGraph:
             source=source if kind == "zipped" else None,
         )
 
-    def buffer_sizes(self) -> Iterator[int]:
-        """Yield the sizes of the shuffle buffers above the leaves."""
+    def buffer_sizes(self) -> Iterator[tuple[int, int]]:
+        """Yield (size of a shuffle buffer above the leaves, examples of an element in it)."""
         for here in self.root.walk():
             if here.operation.op.startswith("Shuffle"):
-                yield size_of(here.operation)
+                yield size_of(here.operation), self._width(here)
 
     @cached_property
     def merges(self) -> list[GraphNode]:
@@ -281,7 +287,7 @@ class EditedGraph:
             below = node.inputs[0]
             while self._keeps_batches(below):
                 below = below.inputs[0]
-            if below.kind != "batch":
+            if below.kind != "batch" or below.operation.function is not None:
                 raise NotRebuildable("unbatch takes apart what maps have made of batches")
             self._cancelled.update((id(node), id(below)))
         for below in node.inputs:

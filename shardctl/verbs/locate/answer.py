@@ -23,7 +23,6 @@ from shardctl.order.order import MAX_POSITIONS, Order, check_answerable
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import SettingsLike
-from shardctl.spec.reads import shard_names
 
 _NONE = np.empty(0, np.int64)
 _PIECE = 4096  # matches that are made together
@@ -33,7 +32,7 @@ QueryKind = Literal["position", "step", "id", "tfds-id"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Match:
-    """An example in the order: `step` is its batch, None without batches.
+    """An example in the order: `step` is its batch, None without batches; padding has no file.
 
     `index_in_batch` counts within the batch, `index_in_shard` within the file.
     """
@@ -65,10 +64,13 @@ MATCH_FIELDS = ("position", "epoch", "step", "id", "tfds_id", "filename", "index
 def match_columns(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Cell]:
     """Return the MATCH_FIELDS of the examples with these codes and positions as columns."""
     split, shard, index = order.codes.places(codes)
-    names: Cell = order.codes.tfds_ids_at(split, shard, index)
-    files: Cell = shard_names(order.dataset.splits, split, shard)
+    padding = order.codes.is_padding(codes)
+    indices = [None if pad else i for i, pad in zip(index.tolist(), padding, strict=True)]
+    names: Cell = order.codes.tfds_ids(codes)
+    files: Cell = order.codes.filenames(codes, split, shard)
+    places: Cell = indices if padding.any() else index
     if order.dataset.file_format == POSITIONS:
-        names = files = index = None
+        names = files = places = None
     return [
         positions,
         order.epoch_of(positions),
@@ -76,7 +78,7 @@ def match_columns(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Ce
         order.codes.ids(codes),
         names,
         files,
-        index,
+        places,
     ]
 
 
@@ -188,7 +190,7 @@ def locate_in(order: Order, queries: Sequence[Query], *, watch: Watch | None = N
 
     def over(epochs: range) -> Iterable[int]:
         speed, fewer = order.epochs_per_second, "ask for fewer --epochs"
-        progress = Progress(watch, "epochs", len(epochs), per_second=speed, instead=fewer)
+        progress = Progress("epochs", len(epochs), watch=watch, per_second=speed, instead=fewer)
         return progress.over(epochs, lambda _: 1)
 
     warnings: list[str] = []
