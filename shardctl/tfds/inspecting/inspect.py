@@ -157,7 +157,7 @@ class _Parts:
         refs = {key: _reference(one.dataset, datasets) for key, one in readers.items()}
         plain = _plain_reads(found.pipeline)
         datasets |= {read.data or "": as_dataset(read.data or "") for read in plain.values()}
-        sources = [*each, *plain.values()]
+        sources: list[FoundReader | Read] = [*each, *plain.values()]
         return cls(
             global_seed=global_seed_of(seeds),
             sole=sources[0] if len(sources) == 1 else None,
@@ -178,7 +178,9 @@ class _Parts:
     @property
     def sole_spec(self) -> str | None:
         """What the one source reads of its dataset, None of several."""
-        return ELEMENTS if isinstance(self.sole, Read) else self.sole and self.sole.listed.spec
+        if isinstance(self.sole, Read):
+            return ELEMENTS
+        return None if self.sole is None else self.sole.listed.spec
 
     def settings_of(self, reader: FoundReader) -> dict[str, Any]:
         """Return the settings of a reader, with the seed of its files."""

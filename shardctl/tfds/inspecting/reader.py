@@ -153,8 +153,8 @@ def _counted(names: Sequence[str], function: FileFunction) -> tuple[int, ...]:
     # `status` is None for a file that is not there.
     if None in files:
         raise DatasetError(f"file {quoted(names[files.index(None)], 200)} missing")
-    found = [file for file in files if file is not None]
-    counts = count_files(found, function.file_format, cache=True)
+    there = [file for file in files if file is not None]
+    counts = count_files(there, function.file_format, cache=True)
     for place in sorted(counts.broken):
         damage = counts.broken[place].damage
         why = "cannot be counted" if damage is None else damage.text
@@ -518,7 +518,7 @@ def _read(function: Function, name: str, steps: int) -> FileFunction | None:
 def _counting(
     function: Function, found: FileFunction, count: str, number: Any, name: str
 ) -> FileFunction:
-    change = (
+    change: dict[str, Any] = (
         {name: function.parameters.index(count)} if number is None else {f"{name}s": int(number)}
     )
     return replace(found, **change)

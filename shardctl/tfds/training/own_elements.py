@@ -370,7 +370,7 @@ class OwnElements:
         if isinstance(node, PaddingNode):
             return NodeSource(leaf, node, is_padding=True)
         settings, types = node.reader.settings, here.types
-        how = {
+        how: dict[str, Any] = {
             "codes": order.codes,
             "cycle": settings.cycle_length(ordered=node.reader.dataset.ordered),
             "block": settings.block,

@@ -101,7 +101,7 @@ SOURCES: tuple[Make, ...] = (_slices, _generated, _counter, _lines, _fixed, _csv
 
 
 def _staged(made: Any, which: int, size: int) -> Any:
-    stages = (
+    stages: tuple[Callable[[], Any], ...] = (
         lambda: made.shuffle(size, seed=size + which),
         lambda: made.repeat(size % 3 + 1),
         lambda: made.take(2 * size),
