@@ -22,12 +22,13 @@ _READY_FIRST = "deterministic=False yields in order of completion"
 _LONGEST_SHOWN = 300  # characters of a pipeline, in a repr
 
 
+SET_A_SEED = ": set its seed, or tf.random.set_seed"
+
+
 def _why_unseeded(seed: object, global_seed: int | None) -> str | None:
     # With two zeros the kernel takes its seeds from the machine.
     if seed == (0, 0) or (seed is None and global_seed is None):
-        return (
-            "it has no seed, and so another order in each run: set its seed, or tf.random.set_seed"
-        )
+        return f"it has no seed, and so another order in each run{SET_A_SEED}"
     return None
 
 

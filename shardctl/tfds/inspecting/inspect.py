@@ -19,7 +19,7 @@ from shardctl.stages import stages as call
 from shardctl.stages.part import KernelPair, Source
 from shardctl.stages.pipelines import open_stages, with_changed
 from shardctl.stages.pipelines import options_of as options_in_stages
-from shardctl.stages.stages import Pipeline, Read
+from shardctl.stages.stages import SET_A_SEED, Pipeline, Read
 from shardctl.stages.text import text_of
 from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.imports import tensorflow
@@ -377,7 +377,8 @@ def _reason(part: Part, options: call.WithOptions, global_seed: int | None) -> s
         for found in open_stages(part.choices, global_seed=global_seed):
             return found.reason
     reason: str | None = part.why_open(options.deterministic, global_seed)
-    return reason
+    # What to set is the cure's to say, with the line.
+    return reason and reason.removesuffix(SET_A_SEED)
 
 
 def _why_open(reader: FoundReader, parts: _Parts) -> str | None:

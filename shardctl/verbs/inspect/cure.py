@@ -72,7 +72,8 @@ def set_options(lines: Iterable[SourceLine | None]) -> Cure:
 
 def _in_words(text: str, line: SourceLine | None) -> Cure:
     if line is not None and _is_of_library(line):
-        text = f"tf.random.set_seed(0) before it is made, or {text}, which a library calls"
+        start = "tf.random.set_seed(0) before the dataset is made, or "
+        text = f"{start * text.startswith('seed=')}{text}, in a library"
         return Cure(text=text, line=line, is_known=False)
     return Cure(text=text, line=line)
 
