@@ -231,6 +231,7 @@ def threaded():
     return iter(found.get, None)
 def fails():
     yield from make(1 // 0)
+at_the_top = tfds.as_numpy(make()).__iter__()
 def with_config(config, n=1):
     return make(config.data.n, n)
 """
@@ -257,6 +258,7 @@ def shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     [
         *((name, {"": 21}) for name in ("as_numpy", "iterator", "mapped", "generator", "flax")),
         *((name, {"": 21}) for name in ("clu", "epochs", "endless", "puts_back", "threaded")),
+        ("at_the_top", {"": 21}),
         ("zipped", {"0": 21, "1": 9}),
         ("chained", {"0": 21, "1": 9}),
         ("loader", {"train": 21, "test": 9}),
