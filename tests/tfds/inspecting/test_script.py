@@ -282,6 +282,22 @@ def test_what_iterates_a_dataset_is_answered_by_it(
         )
 
 
+@pytest.mark.parametrize(
+    ("function", "passes"),
+    [
+        *((name, 1) for name in ("as_numpy", "iterator", "flax", "puts_back", "threaded")),
+        ("epochs", 3),
+    ],
+)
+def test_its_order_is_that_which_the_code_yields(shapes: str, function: str, passes: int) -> None:
+    (found,) = inspect_script(ScriptFunction.parsed(f"{shapes}:{function}"))
+    batches = list(getattr(sys.modules["shapes"], function)())
+    if passes > 1:
+        batches = [batch for _, batch in batches]
+    ids = [number for index in range(passes) for number in found.ids(index).tolist()]
+    assert [int(number) for batch in batches for number in batch] == ids
+
+
 @pytest.mark.parametrize("function", ["peeks", "peeks_inside", "shared"])
 def test_a_dataset_that_was_looked_at_has_another_first_pass(shapes: str, function: str) -> None:
     found = inspect_script(ScriptFunction.parsed(f"{shapes}:{function}"))
