@@ -52,6 +52,8 @@ CHOOSES = (
     "SkipDataset",
     "ShardDataset",
     "FilterDataset",
+    "ParallelFilterDataset",
+    "TakeWhileDataset",
 )
 
 

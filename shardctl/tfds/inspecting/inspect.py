@@ -11,14 +11,17 @@ import sysconfig
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
 from shardctl.base.arguments import Kind, checked
+from shardctl.base.hooks import provided
 from shardctl.base.tfds_rules import Loop
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.iteration.iteration import UNKNOWN
+from shardctl.metadata.project_file import project_files
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.settings.table import SETTINGS
@@ -28,11 +31,12 @@ from shardctl.stages.pipelines import open_stages, with_changed
 from shardctl.stages.pipelines import options_of as options_in_stages
 from shardctl.stages.stages import Pipeline, Read
 from shardctl.stages.text import text_of
+from shardctl.stores.stores import working_folder
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.graph import Operation, operation_of, options_in_force
 from shardctl.tfds.inspecting.reader import FoundReader
 from shardctl.tfds.inspecting.stage_of import global_seed_of, stated_seed
-from shardctl.tfds.inspecting.walk import FoundPipeline, walked
+from shardctl.tfds.inspecting.walk import FoundPipeline, Scans, walked
 from shardctl.verbs.inspect.answer import InspectedStage, Inspection, OpenStage, SourceLine
 
 NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine
@@ -354,8 +358,13 @@ def inspect(dataset: Inspected, *, loop: Loop = "python") -> Inspection:
     return inspected(dataset, lines=lines, loop=loop)
 
 
-def inspected(dataset: Any, *, lines: Lines, loop: Loop, name: str = "") -> Inspection:
-    """Return the answer for a dataset whose making was watched, or was not."""
+def inspected(
+    dataset: Any, *, lines: Lines, loop: Loop, name: str = "", scans: Scans | None = None
+) -> Inspection:
+    """Return the answer for a dataset whose making was watched, or was not.
+
+    scans: of stages that depend on data; None is those beside the shardctl.yaml, or here.
+    """
     clones = _clones(dataset)
     if clones is not None:
         # All workers have the same stages; the first one is read.
@@ -372,8 +381,15 @@ def inspected(dataset: Any, *, lines: Lines, loop: Loop, name: str = "") -> Insp
             # The length of a mixture is another one in each pass, and Keras cuts later ones by the
             # first.
             loop = "python"
-        found = walked(root, options_in_force(dataset))
+        found = walked(root, options_in_force(dataset), scans or provided("scans")(folder=scan_folder()))
         return assembled(found, line_of=lines.of, loop=loop, name=name)
+
+
+def scan_folder() -> Path:
+    """Return where scans are kept: beside the nearest shardctl.yaml, or in the working folder."""
+    here = working_folder()
+    found = next(project_files(here), None)
+    return Path() if found is None else Path(os.path.relpath(found.parent, here))
 
 
 # Which line of a script makes each dataset: watched while the script runs, and then undone.

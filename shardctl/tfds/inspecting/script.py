@@ -21,6 +21,7 @@ from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.inspect import Lines, inspected, is_dataset, is_of_script, shown_path
+from shardctl.tfds.inspecting.walk import Scans
 from shardctl.verbs.inspect.answer import Inspection
 
 _NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
@@ -167,7 +168,11 @@ class ScriptFunction:
 
 
 def inspect_script(
-    script: ScriptFunction, *, loop: Loop = "python", only: str | None = None
+    script: ScriptFunction,
+    *,
+    loop: Loop = "python",
+    only: str | None = None,
+    scans: Scans | None = None,
 ) -> tuple[Inspection, ...]:
     """Return the answers for the datasets that a function of a script returns.
 
@@ -186,7 +191,8 @@ def inspect_script(
             raise UsageError(f"{said} returns no dataset {quoted(only)}; it returns: {names}")
         datasets = {only: datasets[only]}
     return tuple(
-        inspected(dataset, lines=lines, loop=loop, name=name) for name, dataset in datasets.items()
+        inspected(dataset, lines=lines, loop=loop, name=name, scans=scans)
+        for name, dataset in datasets.items()
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,13 +25,16 @@ from shardctl.tfds.inspecting.reader import (
 )
 from shardctl.verbs.inspect.answer import no_reader
 
+# What an operation that depends on data is by its scan, see `tfds/training/scan.py`.
+Scans = Callable[[Operation, tuple[Stage, ...]], tuple[Stage, ...]]
+
 _COMBINE = ("ZipDataset", "DirectedInterleaveDataset")
 _MOST_CHOICES = 1 << 20  # that are written one by one
 
 
-def walked(root: Operation, options: Options) -> FoundPipeline:
-    """Return the pipeline that a graph is."""
-    walk = _Walk(options, shared_objects(root))
+def walked(root: Operation, options: Options, scans: Scans | None = None) -> FoundPipeline:
+    """Return the pipeline that a graph is, with what scans say of stages that depend on data."""
+    walk = _Walk(options, shared_objects(root), scans)
     pipeline = walk.pipeline(root, 0)
     return FoundPipeline(pipeline=pipeline, stages=tuple(walk.stages))
 
@@ -39,10 +42,11 @@ def walked(root: Operation, options: Options) -> FoundPipeline:
 class _Walk:
     """The walk over a graph; `shared` are the labels of objects that are used more than once."""
 
-    def __init__(self, options: Options, shared: Mapping[str, str]) -> None:
+    def __init__(self, options: Options, shared: Mapping[str, str], scans: Scans | None) -> None:
         self.stages: list[FoundStage] = []
         self._options = options
         self._shared = shared
+        self._scans = scans
         self._known: dict[str, Shared] = {}
 
     def pipeline(self, root: Operation, level: int) -> Pipeline:
@@ -142,6 +146,8 @@ class _Walk:
             stages: tuple[Stage, ...] = (call.Concatenate(other=other),)
         else:
             stages = stage_of.stages_of_operation(operation, self._options)
+            if self._scans is not None:
+                stages = self._scans(operation, stages)
         # `removed` is None where the stage does something, () where nothing is left of it.
         removed = _removed(operation, stages, self._options)
         if removed is not None:

@@ -14,15 +14,19 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arrays import Int64s
+from shardctl.base.hooks import provided
 from shardctl.base.text import choices, counted
 from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import Order
+from shardctl.settings.short_form import stages_of
+from shardctl.stages.pipelines import parts_of
+from shardctl.stages.stages import FlatMap
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting.graph import Graph
-from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable
+from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable, spec_of
 from shardctl.tfds.training.records import file_adapter, path_of_shard
 from shardctl.verbs.inspect.answer import CountedElements, Inspection
 
@@ -181,11 +185,7 @@ def node_source(graph: Graph, leaf: GraphNode) -> Source:
         is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
         if is_dataset and any(word in below.op for word in _ORDER_BELOW):
             raise NotRebuildable(f"{node.op} reads what has an order of its own")
-    # Ops have the list of their types under one of two names.
-    name = "output_types" if "output_types" in node.attr else "Toutput_types"
-    kinds = map(tf.dtypes.as_dtype, node.attr[name].list.type)
-    shapes = map(tf.TensorShape, node.attr["output_shapes"].list.shape)
-    types = tuple(tf.TensorSpec(s, t) for s, t in zip(shapes, kinds, strict=True))
+    types = spec_of(leaf.operation)
     if not types or tf.variant in (t.dtype for t in types):
         raise NotRebuildable(f"{node.op} yields what is no plain tensor")
 
@@ -328,7 +328,17 @@ class OwnElements:
 
     @cached_property
     def _edited(self) -> EditedGraph:
-        return EditedGraph(self.dataset)
+        scanned = [
+            provided("kept")(stage.name, stage.kept, getattr(self.elements, "codes", None))
+            for stage in parts_of(stages_of(self.elements.settings))
+            if isinstance(stage, FlatMap)
+        ]
+        if any(kept.by != "lengths" for kept in scanned):
+            raise NotRebuildable("flat_map makes several elements of one example")
+        edited = EditedGraph(self.dataset, packs=bool(scanned))
+        if edited.num_packers != len(scanned):
+            raise NotRebuildable("unbatch takes apart what maps have made of batches")
+        return edited
 
     def _sources(self) -> list[Source]:
         num_sources = self._edited.num_sources
@@ -388,6 +398,8 @@ class Rest:
     _lock: Any = field(init=False, default_factory=threading.RLock)
     # The last window that was looked up; every leaf and every mixture asks for the same one.
     _latest: tuple[tuple[int, int], tuple[Int64s, Int64s]] | None = field(init=False, default=None)
+    _span: tuple[int, int] = field(init=False, default=(0, 0))  # elements that are read together
+    _read: dict[int, Any] = field(init=False, default_factory=dict)  # those of each leaf
 
     def dataset(self) -> Any:
         """Return the `tf.data.Dataset`; it may be iterated again, from `start`."""
@@ -403,19 +415,20 @@ class Rest:
 
         A batch that is not full ends its window, since batches are formed anew in each.
         """
-        full = self.edited.full_width
-        # At least one element, in about `window` examples.
-        size = max(1, self.window // full)
-        at = self.start
+        full, at = self.edited.full_width, self.start
+        is_formed = self.edited.is_formed
         while True:
             with self._lock:
-                stop = self.elements.steps_up_to(at + size)
-                if stop <= at:
+                if self.elements.steps_up_to(at + 1) <= at:
                     return
+                # At least one element, in about `window` examples.
+                width = width_of(self.elements, at) if is_formed else full
+                stop = self.elements.steps_up_to(at + max(1, self.window // max(width, 1)))
                 widths = self.elements.examples_in_steps(at, stop)[2]
+                self._span = (at, stop)
             # After each element that is not full a window ends. Batches are formed anew in a
-            # window, so a partial one must come last.
-            cuts = np.flatnonzero(widths != full) + 1
+            # window, so a partial one must come last. A group or a packed row is formed alone.
+            cuts = np.flatnonzero(is_formed | (widths != full)) + 1
             # Consecutive cuts; an empty one arises where the last element is partial.
             for begin, end in zip((0, *cuts.tolist()), (*cuts.tolist(), stop - at), strict=True):
                 if begin < end:
@@ -448,9 +461,7 @@ class Rest:
 
         def elements(start: Any, stop: Any) -> Iterator[Any]:
             with self._lock:  # never while something is yielded: another thread asks for the next
-                leaves, codes = self._examples(int(start), int(stop))
-                # Of the window's examples, those of this leaf's source, in their order.
-                found = source.elements(codes[leaves == of_source])
+                found = self._found(number, of_source, int(start), int(stop))
             if not in_pieces:
                 yield from found
                 return
@@ -464,6 +475,22 @@ class Rest:
             elements, output_signature=types, args=(bounds[0], bounds[1])
         )
         return found.unbatch() if in_pieces else found
+
+    def _found(self, number: int, of_source: int | None, start: int, stop: int) -> list[Any]:
+        """Return what a leaf yields for elements of a window, in their order."""
+        if not self.edited.is_formed:
+            leaves, codes = self._examples(start, stop)
+            return self.sources[number].elements(codes[leaves == of_source])
+        span = self._span
+        if self._read.get(number, (None,))[0] != span:
+            leaves, codes, widths = self.elements.examples_in_steps(*span)
+            of_leaf = leaves == of_source
+            # How many examples of the leaf come before each element, all read in one go.
+            ends = np.cumsum(of_leaf)[np.cumsum(widths) - 1]
+            found = self.sources[number].elements(codes[of_leaf])
+            self._read[number] = span, np.append(0, ends), found
+        _, before, rows = self._read[number]
+        return rows[before[start - span[0]] : before[stop - span[0]]]
 
     def _choices(self, merged: GraphNode, start: int, stop: int) -> list[int]:
         chosen: list[int] = self.edited.choices(merged, self._examples(start, stop)[0]).tolist()

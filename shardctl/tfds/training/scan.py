@@ -1,0 +1,670 @@
+"""`inspect --scan`: what a stage that depends on data does to each example, found by one reading.
+
+The examples are read once in the order of their files, through the pipeline's own maps, and its own
+predicate, key or packer is run on them. What comes of it is kept in a file, whose name holds a hash
+of the functions that were run. A pipeline with the same functions finds it there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from shardctl.base.arrays import Int64s
+from shardctl.base.progress import Progress
+from shardctl.base.text import choices, printable
+from shardctl.errors import DatasetError, ShardctlError, UsageError
+from shardctl.iteration.regrouped import packed
+from shardctl.order.example_codes import ExampleCodes
+from shardctl.saved.scan_file import SUFFIX, UNSEEN, Scan, read_scan, write_scan
+from shardctl.spec.reads import reads_of
+from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.stages import stages as call
+from shardctl.stages.part import Stage
+from shardctl.tfds.imports import tensorflow, versions, without_autograph
+from shardctl.tfds.inspecting import graph
+from shardctl.tfds.inspecting.graph import Graph, Operation
+from shardctl.tfds.inspecting.reader import UnknownReaderError, found_reader, reads_files
+from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable, spec_of
+from shardctl.tfds.training.own_elements import node_source
+from shardctl.tfds.training.records import RecordReader
+
+_STAGES: Mapping[str, type[call.ByData]] = {
+    "FilterDataset": call.Filter,
+    "ParallelFilterDataset": call.Filter,
+    "TakeWhileDataset": call.TakeWhile,
+    "FlatMapDataset": call.FlatMap,
+    "UnbatchDataset": call.FlatMap,
+    "GroupByWindowDataset": call.GroupByWindow,
+}
+_PASSES_ON = (*graph.MAPS, *graph.GUARDS, *graph.CHOOSES, "PrefetchDataset")
+# Stateful ops whose results are a matter of their inputs alone all the same.
+_PURE = ("Assert", "Print", "PrintV2", "If", "While", "Case", "StatefulPartitionedCall")
+# Of datasets within functions, those of which that is not so.
+_IMPURE = ("Random", "Generator", "Shuffle", "Record", "TextLine", "FixedLength", "Cache", "Save")
+_PIECE, _SECONDS = 1024, 5  # examples that are run together; between two times that it is kept
+_HINT = "shardctl inspect --scan reads the examples once to find out"
+_MOST_IN_WINDOW = 1 << 16
+
+
+@dataclass(kw_only=True)
+class Scans:
+    """The scans in a folder. runs: make those that are not there."""
+
+    folder: Path
+    runs: bool = False
+
+    def __call__(self, here: Operation, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+        """Return what an operation is by its scan; without one as it is, with what to do."""
+        is_open = [isinstance(one, call.Filter | call.Opaque) for one in stages]
+        if here.op not in _STAGES or is_open != [True]:
+            return stages
+        (stage,) = stages
+        try:
+            scan = _Scanned.of(here)
+        except (NotRebuildable, UnknownReaderError) as why:
+            reason = f"what it does depends on more than the example: {why}"
+            return (call.Opaque(call=stage.called, reason=reason),)
+        path = self.folder / f"{scan.stage.name}-{scan.key}{SUFFIX}"
+        if self.runs:
+            try:
+                scan.run(str(path), self.folder)
+            except NotRebuildable as why:
+                return (call.Opaque(call=stage.called, reason=f"it was not scanned: {why}"),)
+        if path.exists():
+            return (scan.stage(kept=str(path)),)
+        reason = stage.why_open(None, None)
+        if next(self.folder.glob(f"{scan.stage.name}-*{SUFFIX}"), None) is not None:
+            return (call.Opaque(call=stage.called, reason=f"{reason}; {_FOREIGN}"),)
+        if isinstance(stage, call.Filter):
+            return stages
+        return (call.Opaque(call=stage.called, reason=f"{reason}; {_HINT}"),)
+
+
+_FOREIGN = (
+    "the scans that are kept here are of other functions, another dataset or another version of "
+    "TensorFlow; scan again with shardctl inspect --scan"
+)
+
+
+@dataclass(kw_only=True)
+class _Scanned:
+    """A stage to scan, and how what it does to an example is found.
+
+    window: the operation of the batch whose examples it packs, None where it takes examples.
+    values: the dataset of one value for each example, of an edited graph applied to them.
+    """
+
+    here: Operation
+    edited: EditedGraph
+    by: Any
+    window: Operation | None = None
+    key: str = ""
+    _dataset: Any = field(default=None)
+
+    @classmethod
+    def of(cls, here: Operation) -> _Scanned:
+        """Return how a stage is scanned.
+
+        Raises:
+            NotRebuildable: it depends on more than the example; a clause.
+        """
+        _refuse_state(here)
+        window = _window_of(here) if _STAGES[here.op] is call.FlatMap else None
+        if window is not None:
+            made = cls(here=here, window=window, edited=EditedGraph(top=window.input), by="lengths")
+        elif here.op == "GroupByWindowDataset":
+            top = _mapped(here, "key_func", "key_func_other_arguments", [np.int64])
+            made = cls(here=here, edited=EditedGraph(top=top), by="key")
+        elif here.op == "FlatMapDataset":
+            top = _mapped(here, "f", "other_arguments", [None])
+            made = cls(here=here, edited=EditedGraph(top=top), by="count")
+        elif here.op == "UnbatchDataset":
+            made = cls(here=here, edited=EditedGraph(top=here.input), by="count")
+        else:
+            top = _mapped(here, "predicate", "other_arguments", [np.bool_])
+            by = "until" if here.op == "TakeWhileDataset" else "passes"
+            made = cls(here=here, edited=EditedGraph(top=top), by=by)
+        if made.edited.num_sources != 1:
+            raise NotRebuildable("its examples come from several sources, or are counted")
+        if made.edited.full_width != 1 or made.edited.is_formed:
+            raise NotRebuildable("an element before it holds several examples")
+        made.key = _key_of(here)
+        return made
+
+    @property
+    def stage(self) -> type[call.ByData]:
+        return _STAGES[self.here.op]
+
+    def run(self, path: str, folder: Path) -> None:
+        """Scan all examples that the file at a path does not have.
+
+        Raises:
+            NotRebuildable: what it does is no matter of the example.
+            DatasetError: a function fails on an example.
+        """
+        source = _Source.of(self.edited)
+        scan = Scan(
+            call=self.stage.name,
+            key=self.key,
+            fingerprint="" if source.codes is None else source.codes.dataset.fingerprint,
+            by=self.by,
+            versions=versions(),
+        )
+        if Path(path).exists():
+            scan = read_scan(path)
+        if self.window is not None and not scan.sizes:
+            scan.sizes, self._measure = _Packer(self).proven()
+        column = scan.column(source.codes)
+        if not column.size:
+            shape = (source.size, *([len(scan.sizes)] if scan.sizes else []))
+            column = np.full(shape, UNSEEN)
+        wanted = source.wanted & self._reached(folder, source)
+        missing = np.flatnonzero(wanted & (column.reshape(len(column), -1)[:, 0] == UNSEEN))
+        if not len(missing):
+            return
+        self._read(source, scan, column, missing, path)
+
+    def _reached(self, folder: Path, source: _Source) -> Any:
+        """Return which examples come to the stage, past the filters before it."""
+        reached = np.ones(source.size, bool)
+        for node in self.edited.root.walk():
+            if _STAGES.get(node.operation.op) is call.Filter:
+                before = folder / f"filter-{_key_of(node.operation)}{SUFFIX}"
+                if not before.exists():
+                    raise NotRebuildable("a filter before it was not scanned")
+                reached &= read_scan(str(before)).column(source.codes) > 0
+        return reached
+
+    def _read(
+        self, source: _Source, scan: Scan, column: Int64s, missing: Int64s, path: str
+    ) -> None:
+        progress = Progress(
+            None, f"examples scanned for {scan.call}", len(column), per_second=1000
+        )
+        progress.advance(len(column) - len(missing))
+        done, latest = 0, time.monotonic()
+        try:
+            for values in self.values(source.leaves(self.edited, missing)):
+                here = missing[done : done + len(values)]
+                if len(here) < len(values):
+                    raise NotRebuildable("there are more elements than examples")
+                column[here] = values
+                done += len(values)
+                progress.advance(len(values))
+                if time.monotonic() - latest > _SECONDS:
+                    self._keep(scan, source, column, path)
+                    latest = time.monotonic()
+            if done < len(missing):
+                raise NotRebuildable("there are fewer elements than examples")
+        except tensorflow().errors.OpError as error:
+            said = printable(str(error).partition("\n")[0].rpartition("}} ")[2], 300)
+            name = missing[done] if source.codes is None else source.codes.names(missing[[done]])[0]
+            raise DatasetError(
+                f"the scan of {scan.call} stopped near example {name}: {said}"
+            ) from error
+        finally:
+            # Also of what is interrupted: the next scan reads on from there.
+            if done:
+                self._keep(scan, source, column, path)
+        if self.by == "key":
+            scan.windows = self._windows(source, column)
+        seen = column[column != UNSEEN]
+        if self.by in ("count", "until") and seen.size:
+            scan.most = int(seen.max()) if self.by == "count" else int(seen.min())
+        if scan.sizes and np.any(column > np.array(scan.sizes)):
+            raise NotRebuildable("an example is longer than a packed row; trim it before")
+        self._keep(scan, source, column, path)
+
+    def _keep(self, scan: Scan, source: _Source, column: Int64s, path: str) -> None:
+        scan.values = dict(source.by_split(column))
+        write_scan(scan, path)
+
+    def values(self, leaves: list[Any]) -> Iterable[Int64s]:
+        """Yield what the stage does to examples, in pieces."""
+        tf = tensorflow()
+        made = self.edited.dataset(leaves)
+        if self.here.op == "FlatMapDataset" and self.by == "count":
+            spec = tuple(spec_of(self.here))
+            made = made.map(
+                without_autograph(
+                    lambda one: tf.data.experimental.from_variant(one, spec).reduce(
+                        np.int64(0), lambda count, *_: count + 1
+                    )
+                )
+            )
+        elif self.by == "count":
+            made = made.map(without_autograph(lambda *parts: tf.shape(parts[0], tf.int64)[0]))
+        elif self.by == "lengths":
+            made = made.map(without_autograph(lambda *parts: self._measure(parts)))
+        for piece in made.batch(_PIECE).prefetch(2).as_numpy_iterator():
+            values = piece[0] if isinstance(piece, tuple) else piece
+            yield values.astype(np.int64)
+
+    def _windows(self, source: _Source, column: Int64s) -> dict[int, tuple[int, int]]:
+        """Return of each key how many examples are a group, and of how many its batches are."""
+        tf = tensorflow()
+        keys, first = np.unique(column, return_index=True)
+        first, keys = first[keys != UNSEEN], keys[keys != UNSEEN]
+        top = _mapped(
+            self.here, "window_size_func", "window_size_func_other_arguments", [np.int64]
+        )
+        (below,) = top.inputs
+        sized = EditedGraph(top=top, leaf=below)
+        (sizes,) = zip(
+            *sized.dataset([tf.data.Dataset.from_tensor_slices((keys,))]).as_numpy_iterator(),
+            strict=True,
+        )
+        whole = EditedGraph(top=self.here)
+        found = {}
+        for key, code, size in zip(keys.tolist(), first.tolist(), map(int, sizes), strict=True):
+            if not 0 < size <= _MOST_IN_WINDOW:
+                raise NotRebuildable(f"a group of key {key} has {size} elements")
+
+            def rows(times: int, code: int = code) -> list[int]:
+                leaves = source.leaves(self.edited, np.array([code]))
+                made = whole.dataset([leaf.repeat(times) for leaf in leaves])
+                count = made.map(without_autograph(lambda *parts: tf.shape(parts[0])[0]))
+                return [int(one) for one in count.as_numpy_iterator()]
+
+            full = rows(size)
+            batch = full[0] if full else 0
+            if not batch or full[:-1] != [batch] * (len(full) - 1):
+                raise NotRebuildable("its groups are no batches of one size")
+            drops = batch > 1 and not rows(1)
+            if sum(full) != (size // batch * batch if drops else size):
+                raise NotRebuildable("its batches hold other rows than its groups have")
+            found[key] = size, -batch if drops else batch
+        return found
+
+
+# What is scanned, and in which order.
+
+
+@dataclass(kw_only=True)
+class _Source:
+    """The examples of a source in the order of their codes.
+
+    wanted: bool[size], which of them the pipeline reads. codes: None where they are counted.
+    """
+
+    size: int
+    wanted: Any
+    codes: ExampleCodes | None
+    opened: Callable[[GraphNode], Any]
+
+    @classmethod
+    def of(cls, edited: EditedGraph) -> _Source:
+        leaves = edited.root.leaves
+        if not any(reads_files(leaf.operation) for leaf in leaves):
+            opened = [node_source(edited.graph, leaf).open(0, 0) for leaf in leaves]
+            sizes = {int(one.cardinality()) for one in opened}
+            size = min((one for one in sizes if one >= 0), default=-1)
+            if size < 0:
+                raise NotRebuildable("its source has no known length")
+            of_leaf = dict(zip(map(id, leaves), opened, strict=True))
+            wanted = np.ones(size, bool)
+            return cls(size=size, wanted=wanted, codes=None, opened=lambda one: of_leaf[id(one)])
+        (leaf,) = leaves
+        listed = found_reader(leaf.operation).listed
+        dataset = listed.dataset
+        ranges = resolve_subsplit(listed.spec, dataset).ranges
+        given = reads_of(dataset, ranges)
+        codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], given)
+        size = sum(split.num_examples for split in codes.splits)
+        wanted = np.zeros(size, bool)
+        for first, take in zip(codes.first_codes(given), given.take, strict=True):
+            wanted[first : first + take] = True
+        types = [one.dtype.name for one in spec_of(leaf.operation)]
+        if types not in (["string"], ["string", "string"]):
+            raise NotRebuildable(f"{leaf.operation.op} reads files in a way of its own")
+        reader = RecordReader(
+            builder=SimpleNamespace(info=SimpleNamespace(file_format=dataset.file_format)),
+            codes=codes,
+            cycle=1,
+            block=1,
+            with_ids=len(types) == 2,
+        )
+        whole = [_whole(split) for split in codes.splits]
+        return cls(
+            size=size,
+            wanted=wanted,
+            codes=codes,
+            opened=lambda _: _ids_first(reader.read(reads_of(dataset, whole)), len(types)),
+        )
+
+    def leaves(self, edited: EditedGraph, codes: Int64s) -> list[Any]:
+        """Return the elements of some codes, ascending, for each leaf."""
+        tf = tensorflow()
+        first, stop = int(codes[0]), int(codes[-1]) + 1
+        chosen = np.zeros(stop - first, bool)
+        chosen[codes - first] = True
+        found = []
+        for leaf in edited.root.leaves:
+            made = self.opened(leaf).skip(first).take(stop - first)
+            if not chosen.all():
+                pairs = tf.data.Dataset.zip((tf.data.Dataset.from_tensor_slices(chosen), made))
+                pairs = pairs.filter(without_autograph(lambda is_chosen, _: is_chosen))
+                made = pairs.map(without_autograph(lambda _, one: one))
+            found.append(made)
+        return found
+
+    def by_split(self, column: Int64s) -> Iterable[tuple[str, Int64s]]:
+        """Yield the values of each split."""
+        if self.codes is None:
+            yield "", column
+            return
+        for split in self.codes.splits:
+            base = int(self.codes.bases[self.codes.dataset.splits.index(split)])
+            yield split.name, column[base : base + split.num_examples]
+
+
+def _whole(split: Any) -> Any:
+    from shardctl.spec.subsplit import SplitRange
+
+    return SplitRange(split=split, start=0, stop=split.num_examples)
+
+
+def _ids_first(records: Any, num_parts: int) -> Any:
+    """Return records as TFDS's reader yields them: the id, and then the record."""
+    if num_parts == 1:
+        return records
+    return records.map(without_autograph(lambda record, tfds_id: (tfds_id, record)))
+
+
+def _mapped(here: Operation, function: str, others: str, kinds: list[Any]) -> Operation:
+    """Return a map by one of the functions of an operation, of what the operation reads.
+
+    kinds: what it returns, scalars; None is a dataset.
+    """
+    from tensorflow.core.framework import node_def_pb2  # no public name
+
+    tf = tensorflow()
+    types = [tf.variant if kind is None else tf.as_dtype(kind) for kind in kinds]
+    # Several functions have their captured inputs one behind the other, each list with its types.
+    captured = [name for name in here.node.input if not name.startswith("^")][1:]
+    groups = [
+        (key[1:], len(attr.list.type))
+        for key, attr in here.attributes.items()
+        if key.startswith("T") and key != "Targuments"
+    ]
+    if "Targuments" in here.attributes:
+        own = captured
+    else:
+        names = [arg for arg in ("key_func", "reduce_func", "window_size_func")]
+        counts = dict(groups)
+        first = 0
+        for name in names:
+            count = counts[f"{name}_other_arguments"]
+            if name == function:
+                own = captured[first : first + count]
+            first += count
+    node = node_def_pb2.NodeDef(name=f"{here.node.name}/scan", op="MapDataset")
+    node.input.extend([here.node.input[0], *own])
+    node.attr["f"].CopyFrom(here.attributes[function])
+    listed = "Targuments" if "Targuments" in here.attributes else f"T{others}"
+    node.attr["Targuments"].CopyFrom(here.attributes[listed])
+    node.attr["output_types"].list.type.extend(one.as_datatype_enum for one in types)
+    for _ in types:
+        node.attr["output_shapes"].list.shape.add()
+    node.attr["preserve_cardinality"].b = True
+    return Operation(node=node, graph=here.graph, inputs=here.inputs)
+
+
+def _window_of(here: Operation) -> Operation | None:
+    """Return the batch whose rows a stage takes apart anew, None where it takes single examples."""
+    below = here.input
+    while below.op in _PASSES_ON:
+        below = below.input
+    return below if below.op in graph.BATCHES else None
+
+
+def _refuse_state(here: Operation) -> None:
+    """Refuse functions whose results are no matter of their inputs alone."""
+    from tensorflow.python.framework import op_def_registry  # no public name
+
+    found: set[str] = set()
+    ahead = [here]
+    while ahead:
+        one = ahead.pop()
+        if reads_files(one) and one is not here:
+            continue
+        ahead += one.inputs
+        found |= one.graph.ops_in_functions(one.node)
+        found |= {below.op for name in one.node.input for below in _captured(one, name)}
+    bad = set()
+    for op in found:
+        definition = op_def_registry.get(op)
+        if "Dataset" in op:
+            if any(word in op for word in _IMPURE):
+                bad.add(op)
+        elif op not in _PURE and (definition is None or definition.is_stateful):
+            bad.add(op)
+    if bad:
+        raise NotRebuildable(
+            f"its functions, or maps before it, draw random numbers, keep a state or call Python "
+            f"({choices(sorted(bad), 4)})"
+        )
+
+
+def _captured(here: Operation, tensor: str) -> Iterable[Any]:
+    name = tensor.removeprefix("^").partition(":")[0]
+    node = here.graph.nodes.get(name)
+    if node is not None and "Dataset" not in node.op:
+        yield from here.graph.below(node)
+
+
+# The packer of a window, run on rows that say which example they are.
+
+
+@dataclass(kw_only=True)
+class _Windowed:
+    batch: Operation
+
+
+class _Packer:
+    """What packs the examples of a window into rows: run on rows of known lengths and contents.
+
+    It is taken for the packer of Tensor2Tensor where all that it makes of these is what that makes.
+    """
+
+    def __init__(self, scanned: _Scanned) -> None:
+        self._scanned = scanned
+        self._specs = spec_of(scanned.window.input)  # type: ignore[union-attr]
+        for one in self._specs:
+            if not one.dtype.is_integer or one.shape.rank != 1:
+                raise NotRebuildable("features other than rows of whole numbers are packed")
+        self._edited = EditedGraph(
+            top=scanned.here, leaf=scanned.window.input, packs=True  # type: ignore[union-attr]
+        )
+        self._size = graph.constant(scanned.window.others[0])  # type: ignore[union-attr]
+
+    def proven(self) -> tuple[tuple[int, ...], Callable[[Any], Any]]:
+        """Return how many tokens a row holds of each feature, and what counts them.
+
+        Raises:
+            NotRebuildable: it makes other rows.
+        """
+        tf = tensorflow()
+        # Of one example, whose tokens tell the features apart.
+        rows = self._run([[np.full(2, 100 + index) for index in range(len(self._specs))]])
+        if len(rows) != 1:
+            raise NotRebuildable("it does not pack one example into one row")
+        self._columns = [
+            next((i for i, part in enumerate(rows[0]) if 100 + index in part), None)
+            for index in range(len(self._specs))
+        ]
+        if None in self._columns:
+            raise NotRebuildable("its rows do not hold the tokens of its examples")
+        sizes = tuple(len(rows[0][column]) for column in self._columns)
+        for measure in ("tokens", "all"):
+            if all(self._agrees(number, sizes, measure) for number in range(8)):
+                if measure == "tokens":
+                    return sizes, lambda parts: tf.stack(
+                        [tf.math.count_nonzero(part, dtype=tf.int64) for part in parts]
+                    )
+                return sizes, lambda parts: tf.stack([tf.size(part, tf.int64) for part in parts])
+        raise NotRebuildable(
+            "it packs a window in a way that is not known: that of Tensor2Tensor, seqio, T5, Flax "
+            "and MaxText is"
+        )
+
+    def _agrees(self, number: int, sizes: tuple[int, ...], measure: str) -> bool:
+        draw = np.random.default_rng(number)
+        window = int(self._size)
+        count = [1, 2, min(window, 300), window, window + 3, 2 * window][number % 6]
+        count = min(count, 700)
+        given, lengths = [], []
+        for index in range(count):
+            most = [max(size // draw.choice([1, 2, 4, 9]), 1) for size in sizes]
+            own = [int(draw.integers(1, m + 1)) for m in most]
+            parts = []
+            for length in own:
+                part = np.full(length, index + 1)
+                if measure == "tokens" and draw.random() < 0.3:
+                    # Zeros within an example are no tokens.
+                    part = np.insert(part, int(draw.integers(0, length + 1)), 0)[: max(length, 1)]
+                parts.append(part)
+            given.append(parts)
+            lengths.append([np.count_nonzero(p) if measure == "tokens" else len(p) for p in parts])
+        try:
+            rows = self._run(given)
+        except tensorflow().errors.OpError:
+            return False
+        expected = []
+        for first in range(0, count, window):
+            part = np.array(lengths[first : first + window])
+            if len(part) < window and self._drops:
+                continue
+            at = first
+            for width in packed(part, sizes).tolist():
+                expected.append(range(at, at + width))
+                at += width
+        if len(rows) != len(expected):
+            return False
+        for row, members in zip(rows, expected, strict=True):
+            for column, feature in zip(self._columns, range(len(sizes)), strict=True):
+                tokens = [member + 1 for member in members for _ in range(lengths[member][feature])]
+                found = row[column]
+                if found.tolist() != tokens + [0] * (len(found) - len(tokens)):
+                    return False
+        return True
+
+    @property
+    def _drops(self) -> bool:
+        return bool(self._scanned.window.value("drop_remainder"))  # type: ignore[union-attr]
+
+    def _run(self, examples: list[list[Any]]) -> list[list[Any]]:
+        tf = tensorflow()
+
+        def each() -> Iterable[tuple[Any, ...]]:
+            for parts in examples:
+                yield tuple(
+                    part.astype(spec.dtype.as_numpy_dtype)
+                    for part, spec in zip(parts, self._specs, strict=True)
+                )
+
+        given = tf.data.Dataset.from_generator(each, output_signature=tuple(self._specs))
+        made = self._edited.dataset([given])
+        return [list(row) if isinstance(row, tuple) else [row] for row in made.as_numpy_iterator()]
+
+
+# The key: a hash of the functions that are run, and of what they capture, whatever its names are.
+
+_VERSION = "1"
+
+
+def _key_of(here: Operation) -> str:
+    """Return a hash of what a stage and the maps before it do to an example, in 12 letters."""
+    digests = _Digests(here.graph)
+    said = "/".join([_VERSION, *(f"{k}={v}" for k, v in sorted(versions().items()))])
+    return digests.joined([said, digests.of_operation(here)])[:12]
+
+
+class _Digests:
+    """Hashes of operations, nodes and functions of a graph by what they do."""
+
+    def __init__(self, within: Graph) -> None:
+        self._graph = within
+        self._library = {f.signature.name: f for f in within.definition.library.function}
+        self._functions: dict[str, str] = {}
+        self._nodes: dict[str, str] = {}
+
+    def joined(self, parts: Iterable[str]) -> str:
+        """Return the hash of several texts."""
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def of_operation(self, here: Operation) -> str:
+        """Return the hash of an operation and of what it reads, down to the files."""
+        if reads_files(here):
+            return "files"
+        if here.op in (*graph.GUARDS, *graph.CHOOSES, "PrefetchDataset") and (
+            here.op not in _STAGES
+        ):
+            return self.of_operation(here.input)
+        names = here.node.input[len(here.inputs) :]
+        others = self._of(map(_named, names), self._graph.nodes, self._nodes, {})
+        return self.joined(
+            [*self._said(here.node), *others, *map(self.of_operation, here.inputs)]
+        )
+
+    def _of(
+        self,
+        roots: Iterable[str],
+        nodes: Mapping[str, Any],
+        done: dict[str, str],
+        given: Mapping[str, str],
+    ) -> list[str]:
+        """Return the hashes of nodes; inputs come first, without recursion."""
+        roots = list(roots)
+        done.update(given)
+        waiting = list(roots)
+        while waiting:
+            name = waiting[-1]
+            if name in done:
+                waiting.pop()
+                continue
+            node = nodes[name]
+            missing = [one for one in map(_named, node.input) if one not in done]
+            if missing:
+                waiting += missing
+                continue
+            inputs = [done[_named(one)] + one.partition(":")[2] for one in node.input]
+            done[name] = self.joined([*self._said(node), *inputs])
+        return [done[name] for name in roots]
+
+    def _said(self, node: Any) -> list[str]:
+        """Return the op of a node and its attributes, functions by their hashes."""
+        op = self._of_function(node.op) if node.op in self._library else node.op
+        return [op, *(f"{key}:{self._of_attribute(node.attr[key])}" for key in sorted(node.attr)
+                      if not key.startswith("_") and key != "metadata")]
+
+    def _of_attribute(self, attr: Any) -> str:
+        if attr.HasField("func"):
+            return self._of_function(attr.func.name)
+        if attr.list.func:
+            return self.joined(self._of_function(one.name) for one in attr.list.func)
+        return hashlib.sha256(attr.SerializeToString(deterministic=True)).hexdigest()
+
+    def _of_function(self, name: str) -> str:
+        if name not in self._functions:
+            definition = self._library[name]
+            nodes = {node.name: node for node in definition.node_def}
+            given = {arg.name: f"in {i} {arg.type}" for i, arg in enumerate(definition.signature.input_arg)}
+            results = [definition.ret[arg.name] for arg in definition.signature.output_arg]
+            roots = [_named(one) for one in (*results, *definition.control_ret.values())]
+            found = self._of(roots, nodes, {}, given)
+            outputs = [one.partition(":")[2] for one in results]
+            self._functions[name] = self.joined([*found, *outputs])
+        return self._functions[name]
+
+
+def _named(tensor: str) -> str:
+    return tensor.removeprefix("^").partition(":")[0]
