@@ -304,6 +304,9 @@ class _Source:
     def of(cls, edited: EditedGraph) -> _Source:
         leaves = edited.root.leaves
         if not any(reads_files(leaf.operation) for leaf in leaves):
+            for op in (leaf.operation.op for leaf in leaves if leaf.operation.inputs):
+                if op != "RepeatDataset":  # of one element, which tells no others apart
+                    raise NotRebuildable(f"{graph.call_name(op)} is before it")
             opened = [node_source(edited.graph, leaf).open(0, 0) for leaf in leaves]
             sizes = {int(one.cardinality()) for one in opened}
             size = min((one for one in sizes if one >= 0), default=-1)
