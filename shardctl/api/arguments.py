@@ -48,9 +48,7 @@ def dataset_of_argument(given: object) -> Dataset | None:
         return None
     if not all(isinstance(ref, str | os.PathLike) for ref in refs):
         return None
-    return read_dataset(
-        refs, data_dir=_DATA_DIR.get(), env=os.environ, cwd=working_folder(), cache=_CACHE.get()
-    )
+    return read_dataset(refs, data_dir=_DATA_DIR.get(), cache=_CACHE.get())
 
 
 @checked

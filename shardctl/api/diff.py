@@ -201,7 +201,7 @@ def _named_by(pinned: PinnedOrder, given: object) -> Dataset:
         folder /= Path(given).parent
     try:
         with said_about(pinned.label):
-            return read_dataset(kept.refs or (ref_as_pinned(kept),), env=os.environ, cwd=folder)
+            return read_dataset(kept.refs or (ref_as_pinned(kept),), cwd=folder)
     except DatasetError as error:
         raise DatasetError(f"{error}; say where the dataset is with --dataset REF") from error
 
@@ -256,8 +256,7 @@ def compare_reports(
     def dataset_of(project: Project, fallback: NamedDataset | None) -> Dataset:
         if dataset is not None:
             return as_dataset(dataset)
-        where: dict[str, Any] = {"data_dir": None, "env": os.environ, "cwd": working_folder()}
-        return choose_dataset((), project=project, fallback=fallback, **where).dataset
+        return choose_dataset((), project=project, fallback=fallback).dataset
 
     def settings_of(project: Project) -> ReadSettings:
         try:

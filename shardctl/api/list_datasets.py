@@ -19,7 +19,7 @@ from shardctl.metadata.names import list_datasets as found_in
 from shardctl.metadata.project_file import Project
 from shardctl.metadata.reference import read_dataset as read
 from shardctl.metadata.tfds_metadata import dataset_in
-from shardctl.stores.stores import RemotePath, answers, working_folder
+from shardctl.stores.stores import RemotePath, answers
 from shardctl.verbs.list.answer import DatasetList, ListedDataset
 
 
@@ -48,7 +48,7 @@ def read_dataset(
     >>> shardctl.read_dataset("mnist")
     <Dataset mnist:3.0.1: train of 60,000 examples in 1 shard, test of 10,000 examples in 1 shard>
     """
-    return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder(), cache=cache)
+    return read(refs, data_dir=data_dir, cache=cache)
 
 
 @checked

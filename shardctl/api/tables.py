@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import importlib
 import os
 from collections.abc import Iterator
 from html import escape
@@ -11,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from shardctl.base.columns import RecordStream, listed
+from shardctl.base.hooks import named
 from shardctl.base.install import to_install
 from shardctl.base.text import either, printable, quoted, utf8
 from shardctl.errors import MissingDependencyError, UsageError
@@ -55,7 +55,7 @@ def _made(answer: Any, what: str, *more: Any) -> Any:
     # Several numbers of hosts make another table, a row for each number.
     if kind == "HostsPlan" and len(answer.comparisons) > 1:
         verb = "sweep"
-    function = getattr(importlib.import_module(f"shardctl.verbs.{module}"), f"{verb}_{what}")
+    function = named(f"shardctl.verbs.{module}:{verb}_{what}")
     return function((answer,) if kind == "Inspection" else answer, *more)
 
 

@@ -19,8 +19,16 @@ def provided(name: str) -> Callable[..., Any]:
     >>> provided("dataset").__name__
     'dataset_of_argument'
     """
+    found: Callable[..., Any] = named(f"shardctl.{PROVIDERS[name]}")
+    return found
+
+
+def named(name: str) -> Any:
+    """Return what "module:name" names, imported now.
+
+    By name, so that a table of such names imports none of the modules.
+    """
     import importlib
 
-    module, _, function = PROVIDERS[name].partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(f"shardctl.{module}"), function)
-    return found
+    module, _, inside = name.partition(":")
+    return getattr(importlib.import_module(module), inside)

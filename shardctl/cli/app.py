@@ -20,9 +20,9 @@ from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
 
 import shardctl
-from shardctl.base.text import quoted
+from shardctl.base.text import choices, nearest_first, quoted
 from shardctl.cli.options.dataset import DatasetOptions
-from shardctl.cli.options.shared import Parser, Shared, Word, one_of
+from shardctl.cli.options.shared import Parser, Shared, Word
 from shardctl.cli.output import (
     HOSTS,
     LOADER,
@@ -361,7 +361,7 @@ def typer_parameter(
         info.rich_help_panel = info.rich_help_panel or panel
         if of is Any and info.parser is None:  # without docstrings (python -OO) any word is taken
             words = (info.metavar or "").split("|")
-            info.parser = one_of(words) if words[1:] else str
+            info.parser = _one_of(words) if words[1:] else str
         # Three states for a switch: --x, --no-x, or not given.
         info.default = f"--{own}/--no-{own}" if info.default is ... and of == bool | None else flag
         if info.parser is not None:
@@ -373,6 +373,15 @@ def typer_parameter(
         annotation = Annotated[annotation.__origin__, info]
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def _one_of(words: Sequence[str]) -> Parser:
+    def parse(text: Any) -> str:
+        if text not in words:
+            raise UsageError(f"choose from {choices(nearest_first(text, words))}")
+        return str(text)
+
+    return parse
 
 
 def _naming(flag: str, parse: Parser) -> Parser:

@@ -216,12 +216,10 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
     """
     from shardctl.metadata.names import catalog_names, catalog_titles, data_dirs, list_datasets
     from shardctl.metadata.project_file import find_project
-    from shardctl.stores.stores import working_folder
 
     titles: list[str] = []
     with contextlib.suppress(ShardctlError, OSError):
-        project = find_project(working_folder())
-        dirs = data_dirs(ctx.params.get("data_dir"), os.environ, project)
+        dirs = data_dirs(ctx.params.get("data_dir"), os.environ, find_project())
         titles += map(str, list_datasets(dirs.local()))
     with contextlib.suppress(ShardctlError, OSError):
         for name in _starting(catalog_names(), re.split("[/:]", incomplete)[0]):
@@ -242,17 +240,14 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
     from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.project_file import find_project
     from shardctl.metadata.reference import choose_dataset
-    from shardctl.stores.stores import working_folder
 
     before, plus, last = incomplete.rpartition("+")
     names: list[str] = []
     with contextlib.suppress(ShardctlError, OSError):
         dataset = choose_dataset(
             ctx.params.get("dataset") or (),
-            project=find_project(working_folder()),
+            project=find_project(),
             data_dir=ctx.params.get("data_dir"),
-            env=os.environ,
-            cwd=working_folder(),
             counting=Counting(names_only=True),
             on_disk=True,
         ).dataset

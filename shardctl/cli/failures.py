@@ -79,7 +79,6 @@ def _as_dataset(named: str, arguments: Sequence[str]) -> str | None:
     from shardctl.cli.options.dataset import project_here
     from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.reference import choose_dataset
-    from shardctl.stores.stores import working_folder
 
     words = [part for word in arguments for part in word.split("=", 1)]
     try:
@@ -88,8 +87,6 @@ def _as_dataset(named: str, arguments: Sequence[str]) -> str | None:
             [named],
             project=project_here(say_so=False),
             data_dir=dict(pairwise(words)).get("--data-dir"),
-            env=os.environ,
-            cwd=working_folder(),
             counting=Counting(names_only=True),
         )
     except (ShardctlError, OSError, ValueError):

@@ -482,8 +482,10 @@ def verb_formats(module: str, verb: str, *, pictures: bool = False) -> dict[str,
 
 def as_svg(answer: tuple[Any, ...], *_: object) -> Iterator[str]:
     """Return the pictures of an answer that has some."""
-    pictures = _function("draw.picture:pictures_of")(*answer)
-    return _inert_lines(_function("draw.svg:svg_file")(pictures))
+    from shardctl.draw.picture import pictures_of
+    from shardctl.draw.svg import svg_file
+
+    return _inert_lines(svg_file(pictures_of(*answer)))
 
 
 def _renderer(
@@ -524,5 +526,6 @@ as_json, as_yaml, as_csv = map(_renderer, ("to_json", "to_yaml", "to_csv"))
 
 
 def _function(name: str) -> Any:
+    # Not `named` of `base.hooks`: few modules are to be read to follow a command.
     module, _, function = name.partition(":")
     return getattr(importlib.import_module(f"shardctl.{module}"), function)

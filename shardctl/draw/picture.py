@@ -8,14 +8,14 @@ or a number too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from shardctl.base.arrays import Int64s
+from shardctl.base.hooks import named
 from shardctl.base.text import printable
 from shardctl.draw.tables import Look, Screen, display_width, paragraph, slot_styled, styled
 
@@ -297,9 +297,8 @@ def pictures_of(answer: object, paper: Paper = SHEET) -> tuple[Picture, ...]:
     module, _, name = DRAWERS.get(type(answer).__name__, "").partition(":")
     if not name:
         return ()
-    drawer: Callable[[Any, Paper], tuple[Picture, ...]]
-    drawer = getattr(import_module(f"shardctl.verbs.{module}.picture"), name)
-    return drawer(answer, paper)
+    found: tuple[Picture, ...] = named(f"shardctl.verbs.{module}.picture:{name}")(answer, paper)
+    return found
 
 
 def picture_lines(answer: object, screen: Screen, most: int | None = None) -> Iterator[str]:

@@ -156,7 +156,9 @@ class RegroupedIteration(Iteration):
 
     def _windows(self, got: int) -> Int64s:
         """Return where the latest windows of the input end, but the last, among their examples."""
-        ends: Int64s = np.cumsum(self._child.widths(np.arange(self._child.pulled - got, self._child.pulled)))
+        ends: Int64s = np.cumsum(
+            self._child.widths(np.arange(self._child.pulled - got, self._child.pulled))
+        )
         return ends[:-1]
 
     def _group(self, places: Int64s, keys: Int64s) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from shardctl.base.hooks import named
 from shardctl.errors import MissingDependencyError
 from shardctl.loaders.hugging_face_eras import DEFAULT_BUFFER
 
@@ -97,13 +98,6 @@ class Loader:
             return ""
         found: str = named(self.changes)(old, new, pipeline)
         return found
-
-
-def named(name: str) -> Any:
-    """Return what "module:name" names, imported now."""
-    module, _, inside = name.partition(":")
-    # By name, so that the table imports neither the rules nor a library.
-    return getattr(import_module(module), inside)
 
 
 def library_of(loader: Loader) -> Any:

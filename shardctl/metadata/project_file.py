@@ -60,7 +60,7 @@ class Project:
         return _lines(self.text, self.shown_path)
 
 
-def find_project(start: Path) -> Project:
+def find_project(start: Path = Path()) -> Project:
     """Return the project of a folder: the nearest shardctl.yaml, in it or the ones above it.
 
     A working folder that was deleted has none.

@@ -52,6 +52,7 @@ from shardctl.stores.stores import (
     is_remote,
     path_of,
     way_below,
+    working_folder,
 )
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
@@ -96,9 +97,9 @@ def choose_dataset(
     refs: Sequence[str],
     *,
     project: Project,
-    data_dir: str | os.PathLike[str] | None,
-    env: Mapping[str, str],
-    cwd: Path,
+    data_dir: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str] = os.environ,
+    cwd: Path | None = None,
     fallback: NamedDataset | None = None,
     counting: bare.Counting = bare.COUNTING,
     on_disk: bool = False,
@@ -134,7 +135,7 @@ def choose_dataset(
     try:
         with said_about(named.said_by) if named.said_by else contextlib.nullcontext():
             if named.source == "folder":
-                dataset = tfds_metadata.read_tfds_folder(cwd)
+                dataset = tfds_metadata.read_tfds_folder(named.folder)
             else:
                 dataset = _read_all(named.refs, search)
     except DatasetError as error:
@@ -148,13 +149,14 @@ def named_dataset(
     refs: Sequence[str],
     *,
     project: Project,
-    env: Mapping[str, str],
-    cwd: Path,
+    env: Mapping[str, str] = os.environ,
+    cwd: Path | None = None,
     fallback: NamedDataset | None = None,
 ) -> NamedDataset:
     """Return which dataset is chosen, and from where, whether or not it is there; see above."""
     source: Source = "option"
-    folder, said_by = cwd, None
+    folder = cwd = cwd or working_folder()
+    said_by = None
     # The order of these branches is the precedence that `choose_dataset` promises.
     if not refs and (named := env.get(ENVIRONMENT_VARIABLE)):
         refs, source, said_by = [named], "environment", ENVIRONMENT_VARIABLE
@@ -231,8 +233,8 @@ def read_dataset(
     refs: Sequence[str | os.PathLike[str]],
     *,
     data_dir: str | os.PathLike[str] | None = None,
-    env: Mapping[str, str],
-    cwd: Path,
+    env: Mapping[str, str] = os.environ,
+    cwd: Path | None = None,
     cache: bool = True,
 ) -> Dataset:
     """Return the dataset that one reference names, or several references as one dataset.
@@ -244,7 +246,9 @@ def read_dataset(
         DatasetError: a reference that leads nowhere, or to something broken.
     """
     dirs, counting = data_dirs(data_dir, env, Project()), bare.Counting(cache=cache)
-    return _read_all(refs, _Search(dirs=dirs, env=env, cwd=cwd, counting=counting))
+    return _read_all(
+        refs, _Search(dirs=dirs, env=env, cwd=cwd or working_folder(), counting=counting)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

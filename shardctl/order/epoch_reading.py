@@ -6,7 +6,7 @@ From these any position of the epoch follows without reading a file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from shardctl.base.arrays import Int64s
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
+from shardctl.order.order import CHUNK_SIZE
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.reads import Reads, reads_of, sorted_rows
 from shardctl.spec.subsplit import SplitRange
@@ -79,6 +80,11 @@ class EpochReading:
         # This host's position p is position p * stride + phase of the reading that all hosts share.
         first, last = start * self.stride + self.phase, (stop - 1) * self.stride + self.phase
         return self.interleave.read_every(self.stride, first, last + 1, self.first_codes)
+
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        """Yield the codes at positions [start, stop), in pieces that stay in the cache."""
+        for begin in range(start, stop, CHUNK_SIZE):
+            yield self.codes(begin, min(begin + CHUNK_SIZE, stop))
 
     def locate(self, positions: Int64s) -> tuple[Int64s, Int64s]:
         """Return (row of the order's reads, offset in what the row reads), int64[q] each."""

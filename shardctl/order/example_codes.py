@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -33,6 +34,26 @@ from shardctl.spec.reads import Reads, shard_names
 # those of the largest int64.
 _TFDS_ID = re.compile(rf"(?P<file>.+){TFDS_ID_SEPARATOR}(?P<index>\d{{1,19}})", re.DOTALL)
 _ID = re.compile(r"((?P<split>[\w./-]+):)?(?P<id>\d(_?\d){0,18})")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SplitIds:
+    """The splits that an order reads: from its codes to splits and ids.
+
+    `names` are in the dataset's order; the codes of each begin where those of the one before it
+    end, at `starts` (int64[s]).
+    """
+
+    names: tuple[str, ...]
+    starts: Int64s
+
+    def split_ids(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (index in `names`, id), int64[q] each."""
+        if len(self.names) == 1:
+            return np.broadcast_to(np.int64(0), codes.shape), codes
+        # Of splits that begin at the same code the last is the one that is not empty.
+        split = np.searchsorted(self.starts, codes, side="right") - 1
+        return split, codes - self.starts[split]
 
 
 class ExampleCodes:
@@ -69,7 +90,8 @@ class ExampleCodes:
             total += dataset.splits[index].num_examples
             if total > INT64_MAX:
                 raise UsageError(f"the splits together have more than {INT64_MAX} examples")
-        self._starts = self.bases[self._splits]
+        names = tuple(dataset.splits[index].name for index in self._splits)
+        self.splits = SplitIds(names=names, starts=self.bases[self._splits])
         self.num_codes = total
 
     @property
@@ -187,13 +209,8 @@ class ExampleCodes:
         return int(self.bases[split]) + offset + int(match["index"])
 
     def _split_ids(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        if not self.several_splits:
-            which = self._splits[0] if self._splits else 0
-            return np.full(len(codes), which, np.int64), codes
-        # The last of several splits that begin at the same code is the one that is not empty.
-        place = np.searchsorted(self._starts, codes, side="right") - 1
-        split = np.array(self._splits, np.int64)[place]
-        return split, codes - self.bases[split]
+        index, example_ids = self.splits.split_ids(codes)
+        return np.array(self._splits, np.int64)[index], example_ids
 
     def _place_of_file(self, name: str) -> tuple[int, int] | None:
         """Return (split, shard) of the file that a tfds_id calls so, None where none is."""

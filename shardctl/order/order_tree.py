@@ -15,7 +15,7 @@ from itertools import islice, zip_longest
 import numpy as np
 
 from shardctl.base.arrays import Int64s
-from shardctl.dataset.dataset import Dataset
+from shardctl.order.example_codes import SplitIds
 from shardctl.order.order import Order, ignore
 
 CELL_SIZE = 4096  # ids; 2 ns an id with SHA instructions, a tenth more than in one piece
@@ -137,11 +137,7 @@ def _root(nodes: Sequence[bytes]) -> bytes:
 
 
 def tree_of(
-    order: Order,
-    splits: SplitIds,
-    *,
-    version: int = NEWEST,
-    advance: Callable[[int], None] = ignore,
+    order: Order, *, version: int = NEWEST, advance: Callable[[int], None] = ignore
 ) -> HashTree:
     """Return the hash tree over an order; `advance` is called with the positions done.
 
@@ -152,7 +148,7 @@ def tree_of(
     >>> train = Split.even(name="train", num_examples=5000, num_shards=3)
     >>> dataset = Dataset(name="d", splits=(train,))
     >>> order = ReaderOrder(dataset, [SplitRange(split=train, start=0, stop=5000)], ReadSettings())
-    >>> tree = tree_of(order, SplitIds.of(dataset, ["train"]))
+    >>> tree = tree_of(order)
     >>> tree.version, len(tree.leaves)
     (2, 2)
     """
@@ -162,7 +158,7 @@ def tree_of(
             yield codes
             advance(len(codes))
 
-    cells = digests_of(reported(), splits, version=version)
+    cells = digests_of(reported(), order.codes.splits, version=version)
     return HashTree.of_cells(cells, num_examples=order.num_examples, version=version)
 
 
@@ -179,34 +175,6 @@ _PLACE_BITS = (CELL_SIZE - 1).bit_length()
 _MAX_ID = 1 << 63 - _PLACE_BITS  # of a run, so that its place and its first id fit an int64
 _FEWER = 3  # times as many positions as runs
 _AT_ONCE = 1 << 16  # positions that stay in the cache
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SplitIds:
-    """The splits that an order reads: from its codes to splits and ids.
-
-    `names` are in the dataset's order; the codes of each begin where those of the one before it
-    end (see `ExampleCodes`), at `starts` (int64[s]).
-    """
-
-    names: tuple[str, ...]
-    starts: Int64s
-
-    @classmethod
-    def of(cls, dataset: Dataset, names: Iterable[str]) -> SplitIds:
-        """Return those of a dataset's splits that are named."""
-        wanted = set(names)
-        read = [split for split in dataset.splits if split.name in wanted]
-        ends = np.cumsum([0, *(split.num_examples for split in read)], dtype=np.int64)
-        return cls(names=tuple(split.name for split in read), starts=ends[:-1])
-
-    def split_ids(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (index in `names`, id), int64[q] each."""
-        if len(self.names) == 1:
-            return np.broadcast_to(np.int64(0), codes.shape), codes
-        # Of splits that begin at the same code the last is the one that is not empty.
-        split = np.searchsorted(self.starts, codes, side="right") - 1
-        return split, codes - self.starts[split]
 
 
 def digests_of(

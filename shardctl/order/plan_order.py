@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shardctl.base.arguments import checked
@@ -24,8 +23,8 @@ from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_setti
 from shardctl.spec.subsplit import Resolved, SplitRange
 
 if TYPE_CHECKING:
+    from shardctl.order.example_codes import SplitIds
     from shardctl.order.loader_order import LoaderVersion
-    from shardctl.order.order_tree import SplitIds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,12 +74,10 @@ class PlannedOrder:
         assert isinstance(self.order, ReaderOrder)
         return self.order
 
-    @cached_property
+    @property
     def splits(self) -> SplitIds:
         """The splits that the order reads."""
-        from shardctl.order.order_tree import SplitIds  # hashlib: 5 ms
-
-        return SplitIds.of(self.order.dataset, (piece.split.name for piece in self.ranges))
+        return self.order.codes.splits
 
     @checked
     def with_settings(self, settings: SettingsLike) -> PlannedOrder:

@@ -25,7 +25,7 @@ from shardctl.order.epoch_reading import (
     sorted_reads,
 )
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.order.order import CHUNK_SIZE, Order, Over, check_answerable
+from shardctl.order.order import Order, Over, check_answerable
 from shardctl.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.spec.subsplit import SplitRange
 from shardctl.tfdata.interleave import Interleave
@@ -173,8 +173,15 @@ class ReaderOrder(Order):
         return self.settings.buffer
 
     def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        for epoch, begin, end in self._streams(start, stop):
-            yield from self._stream_chunks(epoch, begin, end)
+        size = self.stream_size
+        for epoch in range(start // size, -(-stop // size)):
+            first = epoch * size
+            begin, end = max(start - first, 0), min(stop - first, size)
+            reading = self.reading(epoch, stop=end)
+            if self.num_buffered is None:
+                yield from reading.chunks(begin, end)
+            else:
+                yield from shuffled_codes(reading, self.replay(epoch, stop=end), begin, end)
 
     def _codes_at(self, positions: Int64s) -> Int64s:
         # A stream is what is shuffled by itself: an epoch, or all of it where the files repeat.
@@ -392,24 +399,6 @@ class ReaderOrder(Order):
             buffer_size=self.num_buffered,
             seeds=self.seeds.of_buffer(epoch),
         )
-
-    def _streams(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-        """Yield (epoch, start, stop), the positions [start, stop) as those of streams."""
-        self._check_range(start, stop)
-        if start == stop:
-            return
-        size = self.stream_size
-        for epoch in range(start // size, -(-stop // size)):
-            first = epoch * size
-            yield epoch, max(start - first, 0), min(stop - first, size)
-
-    def _stream_chunks(self, epoch: int, start: int, stop: int) -> Iterator[Int64s]:
-        reading = self.reading(epoch, stop=stop)
-        if self.num_buffered is not None:
-            yield from shuffled_codes(reading, self.replay(epoch, stop=stop), start, stop)
-            return
-        for begin in range(start, stop, CHUNK_SIZE):
-            yield reading.codes(begin, min(begin + CHUNK_SIZE, stop))
 
     def _codes_in_stream(self, epoch: int, positions: Int64s) -> Int64s:
         stop = int(positions.max()) + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -282,14 +281,14 @@ _TIMES_LONGER = 4  # than the codes asked for a table of all codes may be
 
 def storage_order(order: Order) -> StorageOrder:
     """Return the places in storage of what an order reads in an epoch."""
-    return StorageOrder([order.reads_of_epoch], order.codes)
+    return StorageOrder(order.reads_of_epoch, order.codes)
 
 
 class StorageOrder:
     """Ranks of example codes in the order of storage, among all that is read.
 
-    `codes` are those of every one of `several`. An example that is
-    read twice has one rank. A shard's number counts the shards that are read, from 0.
+    An example that is read twice has one rank. A shard's number counts the shards that are read,
+    from 0.
 
     >>> from shardctl.dataset.dataset import Dataset, Split
     >>> from shardctl.spec.subsplit import SplitRange
@@ -298,16 +297,16 @@ class StorageOrder:
     >>> data = Dataset(name="d", splits=(split,))
     >>> reads = reads_of(data, [SplitRange(split=split, start=6, stop=10),
     ...                           SplitRange(split=split, start=2, stop=8)])
-    >>> ranks = StorageOrder([reads], ExampleCodes(data, ["train"]))
+    >>> ranks = StorageOrder(reads, ExampleCodes(data, ["train"]))
     >>> ranks.num_ranks, ranks.shard_sizes.tolist()
     (8, [2, 4, 2])
     >>> [array.tolist() for array in ranks.of(np.array([2, 6, 9]))]
     [[0, 4, 7], [0, 1, 2]]
     """
 
-    def __init__(self, several: Sequence[Reads], codes: ExampleCodes) -> None:
-        starts, takes, splits, shards = _columns(several, codes)
-        stops = starts + takes
+    def __init__(self, reads: Reads, codes: ExampleCodes) -> None:
+        starts, takes = codes.first_codes(reads), reads.take[:]
+        splits, shards, stops = reads.split[:], reads.shard[:], starts + takes
         # Mostly the rows lie in the order of storage, each with examples of its own.
         if not len(takes) or takes.min() < 1 or (starts[1:] < stops[:-1]).any():
             rows, starts, stops = _parted(starts, stops)
@@ -350,17 +349,6 @@ class StorageOrder:
         every = np.arange(len(self._starts), dtype=np.int32)
         table = np.repeat(every, np.diff(self._starts, append=self._stop))
         return np.asarray(table[codes - self._starts[0]])
-
-
-def _columns(several: Sequence[Reads], codes: ExampleCodes) -> tuple[Int64s, ...]:
-    """Return (first code, number of examples, split, shard) of each row, int64[n] each."""
-    columns = [
-        (codes.first_codes(reads), reads.take[:], reads.split[:], reads.shard[:])
-        for reads in several
-    ]
-    if len(columns) == 1:
-        return columns[0]
-    return tuple(np.concatenate(column) for column in zip(*columns, strict=True))
 
 
 def _parted(starts: Int64s, stops: Int64s) -> tuple[Int64s, Int64s, Int64s]:

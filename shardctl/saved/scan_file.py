@@ -64,9 +64,7 @@ class Scan:
                 raise DatasetError(f"{shown} has not scanned {rest} that this reads; {AGAIN}")
             return found
 
-        return Kept(
-            by=self.by, values=of, most=self.most, windows=self.windows, sizes=self.sizes
-        )
+        return Kept(by=self.by, values=of, most=self.most, windows=self.windows, sizes=self.sizes)
 
     def column(self, codes: ExampleCodes | None) -> Int64s:
         """Return the values of all codes."""
@@ -91,7 +89,11 @@ def write_scan(scan: Scan, path: str) -> None:
     head |= {name: value for name, value in vars(scan).items() if name != "values"}
     head["windows"] = list(scan.windows.items())
     data = io.BytesIO()
-    np.savez_compressed(data, head=np.array(json.dumps(head)), **{f"of {name}": v for name, v in scan.values.items()})
+    np.savez_compressed(
+        data,
+        head=np.array(json.dumps(head)),
+        **{f"of {name}": v for name, v in scan.values.items()},
+    )
     with new_file(path, "the scan") as file:
         file.write(data.getvalue())
 

@@ -24,8 +24,6 @@ from shardctl.tfdata.shuffle_buffer import ShuffleReplay
 from shardctl.tfdata.shuffle_permutations import shuffled_codes
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
 
-_PIECE = 1 << 20
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SharedRest:
@@ -86,8 +84,7 @@ class SharedRest:
         if self.replay is not None:
             pieces = shuffled_codes(self.reading, self.replay, start, stop)
         else:
-            begins = range(start, stop, _PIECE)
-            pieces = (self.reading.codes(b, min(b + _PIECE, stop)) for b in begins)
+            pieces = self.reading.chunks(start, stop)
         # From positions in the share to the codes of examples.
         firsts = codes.first_codes(self.reads)
         for places in pieces:

@@ -22,7 +22,6 @@ from shardctl.files.atomic import new_file
 from shardctl.metadata.index.tfds_metadata import TfdsMetadata, plan_tfds_metadata
 from shardctl.stores.stores import is_remote, store_of
 from shardctl.tfds.imports import quiet_tensorflow, tensorflow, tensorflow_datasets
-from shardctl.tfds.inspecting.inspect import Lines
 from shardctl.tfds.inspecting.script import ScriptFunction
 from shardctl.tfds.training.records import file_adapter, path_of_shard
 
@@ -123,8 +122,9 @@ _WRITTEN = "TFDS writes such a file by features.save_config(FOLDER), and beside 
 def _of_script(text: str) -> FoundFeatures:
     script = ScriptFunction.parsed(text)
     # TFDS refuses a second builder of a name, as a script makes that is imported twice.
-    with tensorflow_datasets("core.registered").skip_registration():
-        return _of_value(script.called(Lines(), _is_answer), text)
+    with tensorflow_datasets("core.registered").skip_registration(), script.running():
+        found = script.called(_is_answer)
+    return _of_value(found, text)
 
 
 def _is_answer(value: Any) -> bool:

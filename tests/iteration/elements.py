@@ -6,8 +6,8 @@ import numpy as np
 
 from shardctl.base.tfds_rules import Loop
 from shardctl.iteration.build import build, iteration_of_pass
-from shardctl.iteration.regrouped import Kept
 from shardctl.iteration.iteration import EVERYTHING, Iteration, Node, Source
+from shardctl.iteration.regrouped import Kept
 from shardctl.stages.stages import Pipeline
 from shardctl.stages.text import parse_stages
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds

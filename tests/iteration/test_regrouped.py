@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.errors import UsageError
 from shardctl.iteration.build import build, iteration_of_pass
 from shardctl.iteration.iteration import NOTHING
 from shardctl.iteration.regrouped import Kept
@@ -88,7 +87,9 @@ def test_elements_are_those_of_tensorflow(tf: Any, number: int) -> None:
     for index in range(3):
         expected = [np.ravel(one).tolist() for one in ds.as_numpy_iterator()]
         iteration = iteration_of_pass(
-            build(parse_stages(case.text), lambda read: NOTHING, seeds=ScriptSeeds(), kept=case.kept),
+            build(
+                parse_stages(case.text), lambda read: NOTHING, seeds=ScriptSeeds(), kept=case.kept
+            ),
             index,
         )
         step = case.draw.choice([1, 3, 1 << 40])
@@ -96,7 +97,7 @@ def test_elements_are_those_of_tensorflow(tf: Any, number: int) -> None:
             pass
         try:
             iteration.check()
-        except Exception as error:
+        except Exception:
             assert index, case.text
             continue
         found = [iteration.examples(np.array([e])).tolist() for e in range(iteration.pulled)]

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
+from shardctl.order.example_codes import ExampleCodes, SplitIds
 from shardctl.order.order_tree import (
     CELL_SIZE,
     MAX_LEAVES,
     VERSIONS,
     HashTree,
-    SplitIds,
     differing_blocks,
     digests_of,
     leaf_size,
@@ -133,7 +133,7 @@ def test_datasets_whose_splits_are_in_another_order_name_examples_alike() -> Non
 
     def digests(layout: tuple[tuple[str, int], ...], order: list[tuple[str, int]]) -> list[bytes]:
         dataset = dataset_of(**{name: [size] for name, size in layout})
-        splits = SplitIds.of(dataset, names)
+        splits = ExampleCodes(dataset, names).splits
         begin = dict(zip(splits.names, splits.starts.tolist(), strict=True))
         return by_ids([begin[name] + index for name, index in order], splits)
 
@@ -257,7 +257,7 @@ def tree_is_that_of_the_codes(seed: int) -> None:
     for version in VERSIONS:
         cells = digests_of([codes], planned.splits, version=version)
         made = HashTree.of_cells(cells, num_examples=len(codes), version=version)
-        assert tree_of(order, planned.splits, version=version, advance=told.append) == made, seed
+        assert tree_of(order, version=version, advance=told.append) == made, seed
     assert sum(told) == len(codes) * len(VERSIONS), seed
     add_cases()
 
@@ -308,7 +308,7 @@ def test_two_orders_have_one_root_when_they_are_the_same_and_only_then() -> None
         split, ids = planned.splits.split_ids(codes)
         read.append([(planned.splits.names[s], i) for s, i in zip(split, ids, strict=True)])
     for version in VERSIONS:
-        roots = [tree_of(one.order, one.splits, version=version).root for one in made]
+        roots = [tree_of(one.order, version=version).root for one in made]
         pairs = list(combinations(range(len(made)), 2))
         assert sum(read[i] == read[j] for i, j in pairs) > 20
         for i, j in pairs:

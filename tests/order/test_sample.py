@@ -106,9 +106,7 @@ def test_a_rank_is_the_place_among_the_examples_that_are_read() -> None:
         split = Split(name="train", shard_lengths=lengths)
         dataset = Dataset(name="d", splits=(split,))
         pieces = [SplitRange(split=split, start=start, stop=stop) for start, stop in bounds]
-        storage = StorageOrder(
-            [reads_of(dataset, [piece]) for piece in pieces], ExampleCodes(dataset, ["train"])
-        )
+        storage = StorageOrder(reads_of(dataset, pieces), ExampleCodes(dataset, ["train"]))
         every = [i for start, stop in bounds for i in range(start, stop)]
         ids = sorted(set(every))
         shard_of = [shard for shard, length in enumerate(lengths) for _ in range(length)]

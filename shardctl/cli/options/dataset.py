@@ -68,7 +68,7 @@ def project_here(*, say_so: bool = True) -> Project:
     from shardctl.metadata.project_file import find_project
     from shardctl.stores.stores import working_folder
 
-    project, here = find_project(working_folder()), working_folder()
+    project, here = find_project(), working_folder()
     # Not by comparing paths: either may lead through links.
     if say_so and project.path is not None and not os.path.samefile(project.path.parent, here):
         say(f"settings of {os.path.relpath(project.path)}; shardctl config lists them")
@@ -116,7 +116,6 @@ def dataset_and_refs(
         options.dataset or (),
         project=project,
         data_dir=options.data_dir,
-        env=os.environ,
         cwd=working_folder() / folder,
         fallback=fallback,
         counting=Counting(cache=not options.no_cache),
@@ -197,9 +196,8 @@ def options_of_snapshot(source: DatasetOptions, project: Project) -> list[str]:
     None where the snapshot itself says which it was, and nothing else would choose one here.
     """
     from shardctl.metadata.reference import is_fixed, named_dataset
-    from shardctl.stores.stores import working_folder
 
-    others = named_dataset((), project=project, env=os.environ, cwd=working_folder())
+    others = named_dataset((), project=project)
     refs = source.dataset or ()
     # The snapshot names its dataset, unless an option or the surroundings would choose another.
     needed = source.data_dir is not None or any(map(is_fixed, refs)) or others.source != "default"

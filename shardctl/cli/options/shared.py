@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.base.text import choices, nearest_first, path_word, shell_line
+from shardctl.base.text import path_word, shell_line
 from shardctl.cli import completion
 from shardctl.errors import UsageError
 
@@ -40,15 +40,6 @@ def number(*names: str, minimum: int = 1) -> Any:
 def flag(*names: str) -> Any:
     """Return an option without a value."""
     return typer.Option(*names or (...,))
-
-
-def one_of(words: Sequence[str]) -> Parser:
-    def parse(text: Any) -> str:
-        if text not in words:
-            raise UsageError(f"choose from {choices(nearest_first(text, words))}")
-        return str(text)
-
-    return parse
 
 
 def whole_number(minimum: int | None = None, maximum: int | None = None) -> Callable[[Any], int]:

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import linecache
-import os
-import sys
-import sysconfig
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 from shardctl.base.arguments import Kind, checked
 from shardctl.base.hooks import provided
+from shardctl.base.text import choices
 from shardctl.base.tfds_rules import Loop
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.iteration.iteration import UNKNOWN
-from shardctl.metadata.project_file import project_files
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.settings.table import SETTINGS
@@ -31,12 +22,12 @@ from shardctl.stages.pipelines import open_stages, with_changed
 from shardctl.stages.pipelines import options_of as options_in_stages
 from shardctl.stages.stages import Pipeline, Read
 from shardctl.stages.text import text_of
-from shardctl.stores.stores import working_folder
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.graph import Operation, operation_of, options_in_force
 from shardctl.tfds.inspecting.reader import FoundReader
 from shardctl.tfds.inspecting.stage_of import global_seed_of, stated_seed
 from shardctl.tfds.inspecting.walk import FoundPipeline, Scans, walked
+from shardctl.tfds.inspecting.watch import Lines, Returned, clones_of, is_dataset, returned_by
 from shardctl.verbs.inspect.answer import InspectedStage, Inspection, OpenStage, SourceLine
 
 NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine
@@ -296,23 +287,6 @@ def _is_inspected(value: Any) -> Any:
     return value
 
 
-def is_dataset(value: Any) -> bool:
-    """Return whether a value is a `tf.data.Dataset`, or one that `tf.distribute` distributes."""
-    return hasattr(value, "_variant_tensor") or _clones(value) is not None
-
-
-def _clones(value: Any) -> Any:
-    """Return the datasets of the workers of a distributed dataset, None of any other value."""
-    if hasattr(value, "_variant_tensor"):
-        return None
-    # Private attributes of the datasets that tf.distribute makes.
-    for name in ("_cloned_datasets", "_datasets"):
-        found = getattr(value, name, None)
-        if isinstance(found, list | tuple) and found:
-            return found
-    return None
-
-
 Inspected = Annotated[
     Any,
     Kind(
@@ -350,22 +324,36 @@ def inspect(dataset: Inspected, *, loop: Loop = "python") -> Inspection:
     """
     tensorflow()
     lines = Lines()
-    if not is_dataset(dataset):
-        with lines.watched():  # which notes the line of each dataset that it makes
-            dataset = dataset()
-        if not is_dataset(dataset):
-            raise UsageError(f"the function returned {type(dataset).__name__}, no tf.data.Dataset")
-    return inspected(dataset, lines=lines, loop=loop)
+    return inspected(the_dataset(dataset, lines), lines=lines, loop=loop)
+
+
+def the_dataset(made: Any, lines: Lines) -> Returned:
+    """Return a dataset, or the one that a function returns or lets iterate.
+
+    Raises:
+        UsageError: there is none, or there are several.
+    """
+    if is_dataset(made):
+        return Returned(dataset=made)
+    found = returned_by(made, "the function", lines)
+    if len(found) > 1:
+        raise UsageError(
+            f"the function returns several datasets ({choices(list(found))}); give one that "
+            "returns one"
+        )
+    (one,) = found.values()
+    return one
 
 
 def inspected(
-    dataset: Any, *, lines: Lines, loop: Loop, name: str = "", scans: Scans | None = None
+    found: Returned, *, lines: Lines, loop: Loop, name: str = "", scans: Scans | None = None
 ) -> Inspection:
     """Return the answer for a dataset whose making was watched, or was not.
 
     scans: of stages that depend on data; None is those beside the shardctl.yaml, or here.
     """
-    clones = _clones(dataset)
+    dataset = found.dataset
+    clones = clones_of(dataset)
     if clones is not None:
         # All workers have the same stages; the first one is read.
         dataset = clones[0]
@@ -381,139 +369,16 @@ def inspected(
             # The length of a mixture is another one in each pass, and Keras cuts later ones by the
             # first.
             loop = "python"
-        found = walked(root, options_in_force(dataset), scans or provided("scans")(folder=scan_folder()))
-        return assembled(found, line_of=lines.of, loop=loop, name=name)
+        pipeline = walked(root, options_in_force(dataset), scans or provided("scans")())
+        answer = assembled(pipeline, line_of=lines.of, loop=loop, name=name)
+    if found.before and answer.predictable:
+        answer = replace(answer, refused=_SEEDS_ARE_TAKEN.format(found.before[0]))
+    if found.iterated is not None:
+        answer = replace(answer, iterated=found.iterated.line, assumptions=tuple(found.assumptions))
+    return answer
 
 
-def scan_folder() -> Path:
-    """Return where scans are kept: beside the nearest shardctl.yaml, or in the working folder."""
-    here = working_folder()
-    found = next(project_files(here), None)
-    return Path() if found is None else Path(os.path.relpath(found.parent, here))
-
-
-# Which line of a script makes each dataset: watched while the script runs, and then undone.
-#
-# A `tf.data.Dataset` keeps no trace of who made it. While a script is watched, each dataset is
-# made under a name of its own (the name that `ds.map(f, name=..)` gives), which TensorFlow keeps
-# in the graph; nothing that reads depends on it.
-
-_PREFIX = "shardctl:"
-_TOKEN = "_shardctl_token"  # noqa: S105 - the attribute of a dataset that has its name
-# Packages whose code makes datasets because a script asked them to.
-_LIBRARIES = ("tensorflow", "tensorflow_datasets", "keras", "tf_keras", "tree", "etils", "wrapt")
-
-Key = str | tuple[Any, ...]
-
-
-class Lines:
-    """The lines that made the datasets of a script."""
-
-    def __init__(self) -> None:
-        self._by_key: dict[Key, SourceLine] = {}
-        self._made: list[Any] = []  # kept, so that no two have one name
-
-    def of(self, operation: Operation) -> SourceLine | None:
-        """Return the line that made an operation, None where none was watched."""
-        return self._by_key.get(_key_of_operation(operation))
-
-    @contextlib.contextmanager
-    def watched(self) -> Iterator[None]:
-        """Note who makes datasets while the block runs, in this thread; others wait their turn."""
-        from tensorflow.python.data.ops import dataset_ops  # no public name
-
-        kind, here = dataset_ops.DatasetV2, threading.get_ident()
-        # One watch at a time, as the methods of TensorFlow's class are replaced for the whole
-        # process.
-        with _lock:
-            plain = plain_init, plain_metadata = kind.__init__, kind._metadata
-
-            def init(dataset: Any, *args: Any, **kwargs: Any) -> None:
-                plain_init(dataset, *args, **kwargs)
-                # Other threads make datasets as before.
-                if threading.get_ident() == here:
-                    self.note(dataset, _line_of_script(sys._getframe(1)))
-
-            def metadata(dataset: Any) -> Any:
-                found = plain_metadata.fget(dataset)
-                if threading.get_ident() == here:
-                    # The name goes into the node's metadata, which inspection reads back from the
-                    # graph.
-                    found.name = _token(dataset).encode()
-                return found
-
-            kind.__init__, kind._metadata = init, property(metadata)
-            try:
-                yield
-            finally:
-                # Always undone, also where the script raises an error.
-                kind.__init__, kind._metadata = plain
-
-    def note(self, dataset: Any, line: SourceLine | None) -> None:
-        """Note the line that made a dataset."""
-        self._made.append(dataset)
-        if line is not None:
-            with contextlib.suppress(NotImplementedError, AttributeError):
-                self._by_key.setdefault(_key_of_dataset(dataset), line)
-
-
-_lock = threading.RLock()  # a script may inspect another
-_numbers = itertools.count(1)  # over all scripts, since a dataset of one may be used in another
-
-
-def _token(dataset: Any) -> str:
-    """Return the name under which a dataset is made, which no other has."""
-    if _TOKEN not in dataset.__dict__:
-        dataset.__dict__[_TOKEN] = f"{_PREFIX}{next(_numbers)}"
-    token: str = dataset.__dict__[_TOKEN]
-    return token
-
-
-def _key_of_dataset(dataset: Any) -> Key:
-    """Return the name of a dataset; of one that takes none the names of what it reads."""
-    token: str | None = dataset.__dict__.get(_TOKEN)
-    if token is not None:
-        return token
-    return tuple(_key_of_dataset(each) for each in dataset._inputs())
-
-
-def _key_of_operation(operation: Operation) -> Key:
-    name = operation.object_name
-    if name is not None and name.startswith(_PREFIX):
-        return name
-    return tuple(_key_of_operation(each) for each in operation.inputs)
-
-
-def _line_of_script(frame: FrameType | None) -> SourceLine | None:
-    """Return the innermost line that is no library's that makes datasets for others."""
-    # From the innermost frame outwards: the call in the script, not the library that it calls.
-    while frame is not None:
-        path = frame.f_code.co_filename
-        if is_of_script(path):
-            text = linecache.getline(path, frame.f_lineno).strip()
-            return SourceLine(file=shown_path(path), line=frame.f_lineno, text=text)
-        frame = frame.f_back
-    return None
-
-
-def shown_path(path: str) -> str:
-    """Return a path from here where the file lies below, else as it is."""
-    shown = os.path.relpath(path)
-    return path if shown.startswith(os.pardir) else shown
-
-
-def is_of_script(path: str) -> bool:
-    """Return whether a file is no part of Python, TensorFlow or a library that makes datasets."""
-    library = sysconfig.get_paths()["stdlib"] + os.sep
-    # "-packages" is in site-packages and dist-packages, which lie below the standard library.
-    of_python = path.startswith(library) and "-packages" + os.sep not in path
-    return not (path.startswith(("<", *_roots())) or of_python)
-
-
-def _roots() -> Iterator[str]:
-    tensorflow()
-    files = [getattr(sys.modules.get(name), "__file__", None) for name in _LIBRARIES]
-    # This package itself, too.
-    for file in (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *files):
-        if file is not None:
-            yield os.path.dirname(file) + os.sep
+_SEEDS_ARE_TAKEN = (
+    "{} iterated the dataset before the function returned, so that its shuffles have drawn seeds "
+    "already: iterate another dataset there, made by the same calls"
+)

@@ -13,18 +13,19 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from shardctl.base.text import choices, nearest_first, printable, quoted
 from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.inspecting.inspect import Lines, inspected, is_dataset, is_of_script, shown_path
-from shardctl.tfds.inspecting.walk import Scans
+        inspected(one, lines=lines, loop=loop, name=name, scans=scans)
+        for name, one in datasets.items()
 from shardctl.verbs.inspect.answer import Inspection
 
-_NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
+_NAMED = re.compile(r"(?P<name>[A-Za-z_][\w.]*)=(?P<value>.*)", re.DOTALL)
+_CONFIG = "config"  # what a config is called: in arguments, in words, in --call
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,64 +33,148 @@ class ScriptFunction:
     """A function as the command line names it: `train.py:make_dataset`, `my.module:make_dataset`.
 
     arguments, named: what it is called with.
+    expression: what is evaluated among the names of the module, in place of a function.
+    config: the file whose `get_config` returns the first argument, with what is set in it.
     """
 
     module: str
-    function: str
+    function: str = ""
     arguments: tuple[Any, ...] = ()
     named: Mapping[str, Any] = field(default_factory=dict)
+    expression: str | None = None
+    config: str | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def parsed(cls, reference: str, words: Sequence[str] = ()) -> ScriptFunction:
+    def parsed(
+        cls,
+        reference: str,
+        words: Sequence[str] = (),
+        *,
+        expression: str | None = None,
+        config: str | None = None,
+    ) -> ScriptFunction:
         """Return the function that a text names, to be called with words of the command line.
 
         A word is a text, `name=value` an argument by its name; numbers, True, False and None are
-        what they are in Python.
+        what they are in Python. With an expression the text may be the module alone.
 
         >>> made = ScriptFunction.parsed("train.py:make", ["train", "seed=7"])
         >>> made.module, made.function, made.arguments, made.named
         ('train.py', 'make', ('train',), {'seed': 7})
 
         Raises:
-            UsageError: it names no function.
+            UsageError: it names no function, or words are of no use.
         """
         # From the right: a path on Windows, or one with ":" in it, keeps its colon.
         module, colon, function = reference.rpartition(":")
-        if not (colon and module and function.isidentifier()):
+        is_named = colon and module and function.isidentifier()
+        if expression is not None and not is_named:
+            module, function = reference, ""
+        elif not is_named:
             raise UsageError(
                 f"{quoted(reference, 200)} names no function; it is written as "
                 "train.py:make_dataset or package.module:make_dataset"
             )
-        arguments, named = [], {}
+        arguments: list[Any] = []
+        named, overrides = {}, {}
         for word in words:
             match = _NAMED.fullmatch(word)
+            name = "" if match is None else match["name"]
             if match is None:
                 arguments.append(_value(word))
+            elif "." in name:
+                overrides[name.removeprefix(f"{_CONFIG}.")] = _value(match["value"])
+                if config is None or not name.startswith(f"{_CONFIG}."):
+                    raise UsageError(f"{quoted(word)} sets a field of a config; give --config FILE")
             else:
-                named[match["name"]] = _value(match["value"])
-        return cls(module=module, function=function, arguments=tuple(arguments), named=named)
+                named[name] = _value(match["value"])
+        if expression is not None and (arguments or named):
+            raise UsageError("--call has its arguments already; leave out the words after --")
+        return cls(
+            module=module,
+            function=function,
+            arguments=tuple(arguments),
+            named=named,
+            expression=expression,
+            config=config,
+            overrides=overrides,
+        )
 
-    def called(self, lines: Lines, is_answer: Callable[[Any], bool] = is_dataset) -> Any:
-        """Return what it returns, noting the line of each dataset that it makes.
+    def __str__(self) -> str:
+        return f"{self.module}:{self.function}" if self.function else self.module
 
-        Its folder is the first on `sys.path`, as when Python runs it; what it prints goes to
-        stderr. A name that is no function but an answer already, a dataset, is that answer.
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Let its code run in the block: its folder comes first on `sys.path`, as in Python.
+
+        What it prints goes to stderr.
 
         Raises:
-            UsageError: there is no such file, module or function, or it raises an error; the line
-                of the script is named.
+            UsageError: the code raises an error; the line of the script is named.
         """
         # The order of the managers: output and path are set before the module runs; errors become
-        # one line; datasets are watched inside all of it.
-        with _stdout_to_stderr(), self._folder_on_path(), _failing_as_usage(self), lines.watched():
-            found = self._found(self._imported(), is_answer)
-            if not is_answer(found):
-                self._check_arguments(found)
-                return found(*self.arguments, **self.named)
-            if self.arguments or self.named:
-                said = f"{self.module}:{self.function}"
-                raise UsageError(f"{said} is a dataset and no function, so it takes no arguments")
-            return found
+        # one line.
+        with _stdout_to_stderr(), self._folder_on_path(), _failing_as_usage(self):
+            yield
+
+    def called(self, is_answer: Callable[[Any], bool] = is_dataset) -> Any:
+        """Return what it returns; a name that is an answer already, a dataset, is that answer.
+
+        Raises:
+            UsageError: there is no such file, module or function, or its arguments do not fit.
+        """
+        module = self._imported()
+        config = () if self.config is None else (self._config(self.config),)
+        if self.expression is not None:
+            names = {**vars(module), **dict(zip([_CONFIG], config, strict=False))}
+            code = compile(self.expression.strip(), "<--call>", "eval")
+            found = eval(code, names)  # noqa: S307 - the user's own code, in the user's own script
+            return found() if isinstance(found, FunctionType) else found
+        found = self._found(module, is_answer)
+        if not is_answer(found):
+            return self._call(found, *config)
+        if self.arguments or self.named or config:
+            raise UsageError(f"{self} is a dataset and no function, so it takes no arguments")
+        return found
+
+    def _config(self, reference: str) -> Any:
+        """Return what `get_config` of a file returns, with the words of `config.` set in it."""
+        # As absl does: configs/default.py:ARGUMENT.
+        path, suffix, argument = reference.rpartition(".py:")
+        module = _module_of(f"{path}.py" if suffix else reference)
+        make = getattr(module, "get_config", None)
+        if not callable(make):
+            raise UsageError(f"{quoted(reference, 200)} has no function get_config")
+        config = make(argument) if suffix else make()
+        for name, value in self.overrides.items():
+            *path, last = name.split(".")
+            holder = config
+            for part in path:
+                holder = _field(holder, part, name)
+            _field(holder, last, name)
+            if isinstance(holder, dict):
+                holder[last] = value
+            else:
+                setattr(holder, last, value)
+        return config
+
+    def _call(self, function: Any, *config: Any) -> Any:
+        """Call a function; the config is its argument of that name, else its first one."""
+        arguments, named = self.arguments, dict(self.named)
+        with contextlib.suppress(ValueError):  # some that are written in C have no signature
+            signature = inspect.signature(function)
+            if config and _CONFIG in signature.parameters:
+                named[_CONFIG], config = config[0], ()
+            try:
+                signature.bind(*config, *arguments, **named)
+            except TypeError as error:
+                takes = printable(" ".join(str(signature).split()), 300)
+                raise UsageError(
+                    f"{self}{takes}: {error}; "
+                    "its arguments are the words after --, as in -- train seed=7"
+                ) from error
+        return function(*config, *arguments, **named)
 
     def _imported(self) -> ModuleType:
         if not self._is_file:
@@ -103,26 +188,7 @@ class ScriptFunction:
                     f"no module {quoted(self.module, 200)} in this folder or installed"
                 )
             return importlib.import_module(self.module)
-        # A file is run under its own name as a module, so that it can import beside itself and be
-        # pickled.
-        path = Path(self.module)
-        if not path.is_file():
-            raise UsageError(f"no file {quoted(self.module, 200)}")
-        spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
-        if spec is None or spec.loader is None:
-            raise UsageError(f"{quoted(self.module, 200)} is no file of Python")
-        module = importlib.util.module_from_spec(spec)
-        known = sys.modules.get(path.stem)
-        sys.modules[path.stem] = module
-        try:
-            spec.loader.exec_module(module)
-        # Also for KeyboardInterrupt: a half-run module must not stay in `sys.modules`.
-        except BaseException:
-            sys.modules.pop(path.stem, None)
-            if known is not None:
-                sys.modules[path.stem] = known
-            raise
-        return module
+        return _module_of(self.module)
 
     def _found(self, module: ModuleType, is_answer: Callable[[Any], bool]) -> Any:
         found = getattr(module, self.function, None)
@@ -136,18 +202,6 @@ class ScriptFunction:
         ]
         there = f"; it has: {choices(nearest_first(self.function, names))}" if names else ""
         raise UsageError(f"{self.module} has no function {quoted(self.function)}{there}")
-
-    def _check_arguments(self, function: Any) -> None:
-        with contextlib.suppress(ValueError):  # some that are written in C have no signature
-            signature = inspect.signature(function)
-            try:
-                signature.bind(*self.arguments, **self.named)
-            except TypeError as error:
-                takes = printable(" ".join(str(signature).split()), 300)
-                raise UsageError(
-                    f"{self.module}:{self.function}{takes}: {error}; "
-                    "its arguments are the words after --, as in -- train seed=7"
-                ) from error
 
     @property
     def _is_file(self) -> bool:
@@ -167,63 +221,97 @@ class ScriptFunction:
             sys.path[:], sys.argv[:] = path, arguments
 
 
+def _module_of(file: str) -> ModuleType:
+    """Return a file as a module, run under its own name: it imports beside itself, is pickled."""
+    path = Path(file)
+    if not path.is_file():
+        raise UsageError(f"no file {quoted(file, 200)}")
+    spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{quoted(file, 200)} is no file of Python")
+    module = importlib.util.module_from_spec(spec)
+    known = sys.modules.get(path.stem)
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    # Also for KeyboardInterrupt: a half-run module must not stay in `sys.modules`.
+    except BaseException:
+        sys.modules.pop(path.stem, None)
+        if known is not None:
+            sys.modules[path.stem] = known
+        raise
+    return module
+
+
+def _field(config: Any, name: str, path: str) -> Any:
+    """Return a field of a config: an item of a dict, else an attribute."""
+    if isinstance(config, dict) and name in config:
+        return config[name]
+    if isinstance(config, dict) or not hasattr(config, name):
+        names = [str(each) for each in (config if hasattr(config, "keys") else vars(config))]
+        known = f"; it has: {choices(nearest_first(name, names))}" if names else ""
+        raise UsageError(f"the config has no field {quoted(path)}{known}")
+    return getattr(config, name)
+
+
 def inspect_script(
     script: ScriptFunction,
     *,
     loop: Loop = "python",
     only: str | None = None,
+    index: str | None = None,
     scans: Scans | None = None,
 ) -> tuple[Inspection, ...]:
-    """Return the answers for the datasets that a function of a script returns.
+    """Return the answers for the datasets that a function of a script returns or iterates.
 
-    only: the one of this name.
+    only, index: see `chosen`. scans: see `inspected`.
 
     Raises:
-        UsageError: the function fails, or returns no dataset, or none of that name.
+        UsageError: the function fails, or returns no dataset, or none of that name or index.
     """
     tensorflow()
     lines = Lines()
-    said = f"{script.module}:{script.function}"
-    datasets = datasets_of(script.called(lines), said)
-    if only is not None:
-        if only not in datasets:
-            names = choices([name for name in datasets if name] or ["no names"])
-            raise UsageError(f"{said} returns no dataset {quoted(only)}; it returns: {names}")
-        datasets = {only: datasets[only]}
+    datasets = chosen(script, lines, only=only, index=index)
     return tuple(
+<<<<<<< HEAD
         inspected(dataset, lines=lines, loop=loop, name=name, scans=scans)
         for name, dataset in datasets.items()
+=======
+        inspected(one, lines=lines, loop=loop, name=name) for name, one in datasets.items()
+>>>>>>> house
     )
 
 
-def datasets_of(result: Any, said: str) -> dict[str, Any]:
-    """Return the datasets that a function returned, by their names where there are several.
+def chosen(
+    script: ScriptFunction, lines: Lines, *, only: str | None = None, index: str | None = None
+) -> dict[str, Returned]:
+    """Return the datasets that a function of a script returns or iterates, by their names.
 
-    It returns one, a tuple with one among others (`tfds.load(with_info=True)`), a list or a dict.
+    only: the one of this name.
+    index: the one of this number, or that is iterated or made at this line, as FILE:LINE.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the function fails, or returns no dataset, or none of that name or index.
     """
-    found = _datasets_in(result)
-    if not found:
-        kind = "nothing" if result is None else f"a {type(result).__name__}"
-        raise UsageError(f"{said} returned {kind}; a tf.data.Dataset is needed")
-    return found
+    with script.running():
+        found = returned_by(script.called, str(script), lines)
+    if only is not None and only not in found:
+        names = choices([name for name in found if name] or ["no names"])
+        raise UsageError(f"{script} returns no dataset {quoted(only)}; it returns: {names}")
+    if index is not None:
+        only = _at(script, found, index, lines)
+    return found if only is None else {only: found[only]}
 
 
-def _datasets_in(value: Any) -> dict[str, Any]:
-    """Return the datasets that a value is or holds, by their names; one alone needs none."""
-    if is_dataset(value):
-        return {"": value}
-    if isinstance(value, list | tuple):
-        # Members of a list are named by their index.
-        value = dict(enumerate(value))
-    found = {
-        f"{name}.{inner}" if inner else str(name): one
-        for name, part in (value.items() if isinstance(value, Mapping) else ())
-        for inner, one in _datasets_in(part).items()
-    }
-    return {"": next(iter(found.values()))} if len(found) == 1 else found
+def _at(script: ScriptFunction, found: Mapping[str, Returned], index: str, lines: Lines) -> str:
+    places = [str(one.iterated or lines.of(operation_of(one.dataset))) for one in found.values()]
+    at = [n for n, place in enumerate(places) if index in (str(n), place)]
+    if len(at) != 1:
+        known = choices([f"{n} ({place})" for n, place in enumerate(places)])
+        raise UsageError(
+            f"--dataset-index {quoted(index)}: one of the datasets of {script} is needed: {known}"
+        )
+    return [*found][at[0]]
 
 
 def _value(word: str) -> Any:
@@ -249,9 +337,7 @@ def _failing_as_usage(script: ScriptFunction) -> Iterator[None]:
         kind, hint = type(error).__name__, ""
         if isinstance(error, SystemExit) and error.code == 2:  # as argparse ends
             hint = "; let a function take what is needed, and give it after --"
-        raise UsageError(
-            f"{script.module}:{script.function} failed with {kind}: {said}{_place(error)}{hint}"
-        ) from error
+        raise UsageError(f"{script} failed with {kind}: {said}{_place(error)}{hint}") from error
 
 
 def _place(error: BaseException) -> str:

@@ -8,6 +8,7 @@ of the functions that were run. A pipeline with the same functions finds it ther
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,14 +21,16 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.progress import Progress
 from shardctl.base.text import choices, printable
-from shardctl.errors import DatasetError, ShardctlError, UsageError
+from shardctl.errors import DatasetError
 from shardctl.iteration.regrouped import packed
+from shardctl.metadata.project_file import project_files
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.saved.scan_file import SUFFIX, UNSEEN, Scan, read_scan, write_scan
 from shardctl.spec.reads import reads_of
 from shardctl.spec.subsplit import resolve_subsplit
 from shardctl.stages import stages as call
 from shardctl.stages.part import Stage
+from shardctl.stores.stores import working_folder
 from shardctl.tfds.imports import tensorflow, versions, without_autograph
 from shardctl.tfds.inspecting import graph
 from shardctl.tfds.inspecting.graph import Graph, Operation
@@ -56,9 +59,12 @@ _MOST_IN_WINDOW = 1 << 16
 
 @dataclass(kw_only=True)
 class Scans:
-    """The scans in a folder. runs: make those that are not there."""
+    """The scans in a folder: beside the nearest shardctl.yaml, or in the working folder.
 
-    folder: Path
+    runs: make those that are not there.
+    """
+
+    folder: Path = field(default_factory=lambda: _folder())
     runs: bool = False
 
     def __call__(self, here: Operation, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
@@ -86,6 +92,12 @@ class Scans:
         if isinstance(stage, call.Filter):
             return stages
         return (call.Opaque(call=stage.called, reason=f"{reason}; {_HINT}"),)
+
+
+def _folder() -> Path:
+    here = working_folder()
+    found = next(project_files(here), None)
+    return Path() if found is None else Path(os.path.relpath(found.parent, here))
 
 
 _FOREIGN = (
@@ -186,9 +198,7 @@ class _Scanned:
     def _read(
         self, source: _Source, scan: Scan, column: Int64s, missing: Int64s, path: str
     ) -> None:
-        progress = Progress(
-            None, f"examples scanned for {scan.call}", len(column), per_second=1000
-        )
+        progress = Progress(None, f"examples scanned for {scan.call}", len(column), per_second=1000)
         progress.advance(len(column) - len(missing))
         done, latest = 0, time.monotonic()
         try:
@@ -253,9 +263,7 @@ class _Scanned:
         tf = tensorflow()
         keys, first = np.unique(column, return_index=True)
         first, keys = first[keys != UNSEEN], keys[keys != UNSEEN]
-        top = _mapped(
-            self.here, "window_size_func", "window_size_func_other_arguments", [np.int64]
-        )
+        top = _mapped(self.here, "window_size_func", "window_size_func_other_arguments", [np.int64])
         (below,) = top.inputs
         sized = EditedGraph(top=top, leaf=below)
         (sizes,) = zip(
@@ -485,7 +493,9 @@ class _Packer:
             if not one.dtype.is_integer or one.shape.rank != 1:
                 raise NotRebuildable("features other than rows of whole numbers are packed")
         self._edited = EditedGraph(
-            top=scanned.here, leaf=scanned.window.input, packs=True  # type: ignore[union-attr]
+            top=scanned.here,
+            leaf=scanned.window.input,
+            packs=True,  # type: ignore[union-attr]
         )
         self._size = graph.constant(scanned.window.others[0])  # type: ignore[union-attr]
 
@@ -614,9 +624,7 @@ class _Digests:
             return self.of_operation(here.input)
         names = here.node.input[len(here.inputs) :]
         others = self._of(map(_named, names), self._graph.nodes, self._nodes, {})
-        return self.joined(
-            [*self._said(here.node), *others, *map(self.of_operation, here.inputs)]
-        )
+        return self.joined([*self._said(here.node), *others, *map(self.of_operation, here.inputs)])
 
     def _of(
         self,
@@ -646,8 +654,14 @@ class _Digests:
     def _said(self, node: Any) -> list[str]:
         """Return the op of a node and its attributes, functions by their hashes."""
         op = self._of_function(node.op) if node.op in self._library else node.op
-        return [op, *(f"{key}:{self._of_attribute(node.attr[key])}" for key in sorted(node.attr)
-                      if not key.startswith("_") and key != "metadata")]
+        return [
+            op,
+            *(
+                f"{key}:{self._of_attribute(node.attr[key])}"
+                for key in sorted(node.attr)
+                if not key.startswith("_") and key != "metadata"
+            ),
+        ]
 
     def _of_attribute(self, attr: Any) -> str:
         if attr.HasField("func"):
@@ -660,7 +674,10 @@ class _Digests:
         if name not in self._functions:
             definition = self._library[name]
             nodes = {node.name: node for node in definition.node_def}
-            given = {arg.name: f"in {i} {arg.type}" for i, arg in enumerate(definition.signature.input_arg)}
+            given = {
+                arg.name: f"in {i} {arg.type}"
+                for i, arg in enumerate(definition.signature.input_arg)
+            }
             results = [definition.ret[arg.name] for arg in definition.signature.output_arg]
             roots = [_named(one) for one in (*results, *definition.control_ret.values())]
             found = self._of(roots, nodes, {}, given)

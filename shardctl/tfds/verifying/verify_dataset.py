@@ -17,8 +17,9 @@ from shardctl.errors import UsageError
 from shardctl.order.order import Order
 from shardctl.settings.read_settings import settings_in_force
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.inspecting.inspect import Inspected, Lines, inspect, inspected, is_dataset
-from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of
+from shardctl.tfds.inspecting.inspect import Inspected, inspected, the_dataset
+from shardctl.tfds.inspecting.script import ScriptFunction, chosen
+from shardctl.tfds.inspecting.watch import Lines, Returned
 from shardctl.tfds.training.edited_graph import NotRebuildable
 from shardctl.tfds.training.own_elements import OwnElements
 from shardctl.tfds.verifying.real_files import fitted_epoch, reason_of
@@ -66,34 +67,50 @@ def verify_dataset(
             made of single examples.
         MissingDependencyError: TensorFlow is not installed.
     """
-    if not is_dataset(dataset):
-        dataset = dataset()
-    inspection = inspect(dataset, loop=loop)
+    tensorflow()
+    lines, wanted = Lines(), "all" if take == -1 else take
+    found = the_dataset(dataset, lines)
     with watched_by(watch):
-        wanted: Take = "all" if take == -1 else take
-        return verify_inspected(dataset, inspection, pass_index=pass_index, take=wanted)
+        return _verified(found, lines, pass_index=pass_index, loop=loop, take=wanted)
 
 
 def verify_script(
-    script: ScriptFunction, *, pass_index: int = 0, loop: Loop = "python", take: Take = None
+    script: ScriptFunction,
+    *,
+    only: str | None = None,
+    index: str | None = None,
+    pass_index: int = 0,
+    loop: Loop = "python",
+    take: Take = None,
 ) -> Verification:
-    """Compare the dataset that a function of a script returns; see `verify_dataset`.
+    """Compare a dataset that a function of a script returns or iterates; see `verify_dataset`.
 
     Raises:
-        UsageError: the function fails, or returns no dataset, or several.
+        UsageError: the function fails, or returns no dataset, or several of which none is chosen.
     """
     tensorflow()
-    lines, said = Lines(), f"{script.module}:{script.function}"
-    datasets = datasets_of(script.called(lines), said)
+    lines = Lines()
+    datasets = chosen(script, lines, only=only, index=index)
     if len(datasets) > 1:
         raise UsageError(
-            f"{said} returns several datasets ({choices(list(datasets))}), and one is verified at "
-            "a time: name a function that returns one"
+            f"{script} returns several datasets, and one is verified at a time; choose with "
+            f"--only NAME: {choices(list(datasets))}"
         )
-    (dataset,) = datasets.values()
-    return verify_inspected(
-        dataset, inspected(dataset, lines=lines, loop=loop), pass_index=pass_index, take=take
-    )
+    (found,) = datasets.values()
+    return _verified(found, lines, pass_index=pass_index, loop=loop, take=take)
+
+
+def _verified(
+    found: Returned, lines: Lines, *, pass_index: int, loop: Loop, take: Take
+) -> Verification:
+    inspection = inspected(found, lines=lines, loop=loop)
+    inspection.check_predictable()
+    if found.iterated is not None and found.iterated.taken:
+        raise UsageError(
+            f"{found.iterated} has iterated the dataset before it can be compared; let the "
+            "function return the dataset itself"
+        )
+    return verify_inspected(found.dataset, inspection, pass_index=pass_index, take=take)
 
 
 def verify_inspected(
@@ -135,6 +152,7 @@ def verify_inspected(
         num_files=checks.num_files,
         files=checks.findings,
         versions=versions(),
+        assumptions=inspection.assumptions,
         notes=(*comparison.notes, *checks.notes),
         warnings=planned.warnings,
     )

@@ -118,11 +118,8 @@ class _Sources:
         """Yield which dataset is chosen, then the folders where names are looked up, in order."""
         from shardctl.metadata.names import DATA_DIR_VARIABLE, data_dirs
         from shardctl.metadata.reference import ENVIRONMENT_VARIABLE, named_dataset
-        from shardctl.stores.stores import working_folder
 
-        named = named_dataset(
-            options.dataset or (), project=self._project, env=os.environ, cwd=working_folder()
-        )
+        named = named_dataset(options.dataset or (), project=self._project)
         refs = list(named.refs) if len(named.refs) > 1 else named.refs[0]
         by = {"option": "--dataset", "environment": ENVIRONMENT_VARIABLE}.get(named.source)
         source = "default" if named.source == "fallback" else named.source  # none is given here

@@ -47,8 +47,8 @@ def eval(
     """Say whether an evaluation sees every example, in one shape, and whether it hangs.
 
     Without --drop-remainder and --pad the last batch of a host is smaller than the others.
-    shardctl.yaml sets the host sharding and the file order, not the batch or the stages. With
-    --stages that batch, leave --batch out. With --loader that library forms the batches.
+    shardctl.yaml sets the host sharding, the file order and the batch of a host, not the stages.
+    With --stages that batch, leave --batch out. With --loader that library forms the batches.
     Examples yielded twice are counted; of several epochs, one is.
 
     Arguments:
@@ -78,14 +78,17 @@ def eval(
 
     given = reading.given()
     devices = num_devices or 1
+    project = project_here()
+    training = reading.settings(project)
+    if batch is None and batch_per_device is None and "stages" not in given:
+        batch = training.batch
     if batch is None and batch_per_device is None and "stages" not in given:
         refuse_no_spec(spec, source)
         raise UsageError("how large is a batch? give --batch N of a host, or --batch-per-device N")
     if drop_remainder and pad:
         raise UsageError("--drop-remainder and --pad treat the last batch in two ways; choose one")
     remainder: Remainder = "drop" if drop_remainder else "pad" if pad else "ragged"
-    project = project_here()
-    settings, said = of_training(reading.settings(project), {*given, "epochs"})
+    settings, said = of_training(training, {*given, "epochs"})
     evaluation = evaluate(
         chosen_dataset(source, project, settings=settings),
         spec,

@@ -40,10 +40,13 @@ _FIELDS = [column.field for column in _COLUMNS]
 def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
     """Yield what each host gets, what becomes of remainders, and what to do about it."""
     batch = f"{evaluation.device_batch:,}"
+    settings = evaluation.settings
+    shares = settings.host_mode.call if settings.reader.shares_in_modes else call_of_hosts(settings)
+    shared = f", shared by {shares}" if evaluation.num_hosts > 1 else ""
     title = (
         f"{evaluation.spec} in {evaluation.dataset.title}: {counted(evaluation.total, 'example')}, "
         f"{counted(evaluation.num_hosts, 'host')} of {counted(evaluation.num_devices, 'device')}, "
-        f"batches of {batch} a device, {evaluation.host_batch:,} a host"
+        f"batches of {batch} a device, {evaluation.host_batch:,} a host{shared}"
     )
     yield paragraph(title, screen, style="bold")
     yield from table_pieces(_COLUMNS, grouped(eval_rows(evaluation), _COLUMNS), screen, keep=_ROWS)

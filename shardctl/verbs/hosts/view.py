@@ -45,6 +45,8 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False
     yield from paragraphs(screen, *(f"* {one.name}: {one.refusal}" for one in refused))
     best = comparison.recommended
     named = "none" if best is None else call_of(best)
+    if best is not None and best.name not in named:  # the table has the short name
+        named += f" ({best.name})"
     recommended = f"Recommended: {named}, " if len(comparison.strategies) > 1 else ""
     advised = (f"- {line}" for line in advice(comparison, plan.settings))
     yield from paragraphs(screen, f"{recommended}{reason(comparison)}", *advised)

@@ -114,7 +114,7 @@ def _draft(
         settings.check_predictable(ordered=dataset.ordered)
     except ShardctlError as error:  # a file may state what only some commands refuse
         warn([str(error)])
-    named = named_dataset(source.dataset or (), project=Project(), env=os.environ, cwd=here)
+    named = named_dataset(source.dataset or (), project=Project())
     refs = [*map(from_file, named.refs)]
     in_force = lint_in_force(linted, usage_of(dict(linted)), settings, dataset)
     if "open_files" not in linted:

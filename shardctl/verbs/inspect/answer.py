@@ -22,8 +22,8 @@ from shardctl.settings.read_settings import SHORT_FORM, ReadSettings
 if TYPE_CHECKING:
     from shardctl.base.arrays import Int64s
     from shardctl.iteration.iteration import Iteration
-    from shardctl.order.plan_order import PlannedOrder
     from shardctl.iteration.regrouped import Kept
+    from shardctl.order.plan_order import PlannedOrder
     from shardctl.stages.stages import ByData, Pipeline, Read
     from shardctl.verbs.lint.answer import Finding
 
@@ -103,6 +103,8 @@ class Inspection(Tabular):
     dataset, spec: what it reads, found by the names of its files; None where it reads none.
     datasets: the datasets of a mixture of several, by the references in the stages.
     refused: why the order cannot be predicted though every stage can, None if it can.
+    iterated: the line that iterates it, where a function returns no dataset but what iterates one.
+    assumptions: what the answer depends on though it was not stated, in sentences.
     """
 
     name: str = ""
@@ -113,6 +115,8 @@ class Inspection(Tabular):
     spec: str | None = None
     datasets: Mapping[str, Dataset] = field(default_factory=dict, hash=False)
     refused: str | None = None
+    iterated: SourceLine | None = None
+    assumptions: tuple[str, ...] = ()
 
     @property
     def predictable(self) -> bool:

@@ -2,11 +2,13 @@
 """`shardctl inspect`: the stages of a real tf.data pipeline, and what fixes its order."""
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.options.shared import Text, Word, argument
+from shardctl.cli.options.shared import Flag, Text, Word, argument
 from shardctl.cli.output import (
     Formats,
     OutputOptions,
@@ -20,6 +22,7 @@ from shardctl.cli.output import (
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
+    from shardctl.tfds.inspecting.script import ScriptFunction
     from shardctl.verbs.inspect.answer import Inspection
 
 FORMATS = Formats(
@@ -32,19 +35,49 @@ FORMATS = Formats(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class ScriptOptions:
+    """How the function of a script is called, and which of its datasets is meant.
+
+    Options:
+      --call EXPRESSION: Evaluate this in the script, as 'make(batch=8)'; FUNCTION is not needed.
+      --config FILE: Call get_config() of this file (ml_collections) for the argument config; set
+        its fields by -- config.NAME=VALUE.
+      --only NAME: Only this one of several datasets.
+      --dataset-index N: Only the dataset of this number, from 0, or of this line, as train.py:31.
+    """
+
+    call: Text = None
+    config: Text = None
+    only: Text = None
+    dataset_index: Text = None
+
+    def given(self) -> dict[str, Any]:
+        """Return what is given here, by its name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    def function(self, reference: str, words: Sequence[str]) -> "ScriptFunction":
+        """Return the function that a text names, to be called with words of the command line."""
+        from shardctl.tfds.inspecting.script import ScriptFunction
+
+        return ScriptFunction.parsed(reference, words, expression=self.call, config=self.config)
+
+
 def inspect(
+    script: ScriptOptions,
     out: OutputOptions,
     function: Annotated[str, argument()],
     arguments: Annotated[list[str] | None, argument()] = None,
-    only: Text = None,
+    scan: Flag = False,
     loop: Word = "python",
 ) -> None:
     """Show a real tf.data pipeline stage by stage, and what makes its order nondeterministic.
 
     Calls the function and looks at the dataset that it returns: its readers with files and seeds,
-    its shuffles, caches and mixtures. No example is read. The function may return several datasets,
-    in a dict, a list or beside other values. -f yaml writes a shardctl.yaml, with which the other
-    commands predict the same order without TensorFlow.
+    its shuffles, caches and mixtures. No example is read without --scan. The function may return several datasets,
+    in a dict, a list or beside other values; or a generator or an iterator of a dataset.
+    A script without :FUNCTION is not run: its functions are listed. -f yaml writes a shardctl.yaml,
+    with which the other commands predict the same order without TensorFlow.
 
     Exits with 1 if the order is nondeterministic.
 
@@ -53,7 +86,8 @@ def inspect(
       arguments [-- ARGUMENT...]: Its arguments: texts, numbers, name=value.
 
     Options:
-      --only NAME: Only this one of several datasets.
+      --scan: Read the examples once to find out what filters, buckets and packers do to each, and
+        keep it in files beside the shardctl.yaml. Interrupted, it continues when run again.
       --loop python|keras-fit: The training loop: python, or keras-fit, which makes two iterators an
         epoch.
 
@@ -62,19 +96,39 @@ def inspect(
       shardctl inspect train.py:make_dataset
       # Write a shardctl.yaml, so that all commands here use this pipeline
       shardctl inspect train.py:make_dataset -o shardctl.yaml -- train seed=7
+      # Call it with a config of ml_collections, and change a value
+      shardctl inspect train.py:make_dataset --config configs/default.py -- config.batch_size=8
     """
     from shardctl.tfds.imports import quiet_tensorflow
 
-    name_a_function(function, "inspect")
+    if script.call is None:
+        name_a_function(function, "inspect")
     with quiet_tensorflow(warn):
-        from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
+        from shardctl.tfds.inspecting.script import inspect_script
 
-        script = ScriptFunction.parsed(function, arguments or ())
-        found = inspect_script(script, loop=loop, only=only)
+        called = script.function(function, arguments or ())
+        found = inspect_script(
+            called,
+            loop=loop,
+            only=script.only,
+            index=script.dataset_index,
+            scans=_scans(out, runs=scan),
+        )
         chunks = list(FORMATS.render(out, found, function))
     _write(out, chunks, found)
     if not all(one.predictable for one in found):
         raise typer.Exit(1)
+
+
+def _scans(out: OutputOptions, *, runs: bool) -> Any:
+    """Return the scans beside the shardctl.yaml: the one that is written, or the nearest."""
+    from pathlib import Path
+
+    from shardctl.base.hooks import provided
+
+    is_file = FORMATS.chosen(out) == "yaml" and out.output not in (None, "-")
+    beside = {"folder": Path(os.path.dirname(out.output or ""))} if is_file else {}
+    return provided("scans")(runs=runs, **beside)
 
 
 def name_a_function(reference: str, command: str) -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from shardctl.base.columns import RecordStream, picked, stream_of
+from shardctl.base.columns import RecordStream, picked, record_of, stream_of
 from shardctl.base.text import printable
 from shardctl.dataset.dataset import Dataset
 from shardctl.dataset.folders import folders_of
+from shardctl.draw.step_rows import heading
 from shardctl.draw.tables import Cell, Screen, columns, indented, paragraph, table
 from shardctl.errors import UsageError
 from shardctl.files.documents import Document, to_yaml
 from shardctl.saved.head import kind_head
 from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.settings.table import SETTINGS
+from shardctl.stages.pipelines import with_changed
 from shardctl.verbs.inspect.answer import InspectedStage, Inspection
 
 _COLUMNS = columns("# <stage <what_it_does_to_the_order <line")
@@ -31,7 +34,7 @@ def inspect_table(
     for index, inspection in enumerate(inspections):
         if index:
             yield "\n"
-        yield paragraph(_title(inspection, function), screen, style="bold")
+        yield from heading(_title(inspection, function), inspection.assumptions, screen, "bold")
         rows = [_row(number, stage) for number, stage in enumerate(inspection.stages, 1)]
         yield table(_COLUMNS, rows, screen)
         yield "\n"
@@ -101,6 +104,8 @@ def _pipeline_record(inspection: Inspection) -> Document:
             for found in inspection.open
         ],
         "refused": inspection.refused,
+        "iterated": record_of(inspection.iterated, _LINE),
+        "assumptions": [*inspection.assumptions],
         "findings": [picked(finding, _FINDING) for finding in inspection.findings()],
     }
 
@@ -135,12 +140,16 @@ def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[s
     if dataset is None:
         raise UsageError("the pipeline reads no dataset, so that commands have nothing to read")
     yield f"# The pipeline of {printable(function, 200)}, as shardctl inspect found it.\n"
+    yield from (f"# Assumed: {printable(said, 500)}\n" for said in inspection.assumptions)
     for found in inspection.open:
         said = printable(f"{found.stage.call}: {found.reason}", 500)
         yield f"# Its order is nondeterministic: {said}\n"
     # How commands name the dataset, which may be several folders.
     refs = references(dataset)
     settings = inspection.project_settings
+    if settings.stages is not None:  # whose scans lie beside the file
+        stages = with_changed(settings.stages, kept=os.path.basename)
+        settings = replace(settings, stages=stages)
     # Where files repeat, the cache of TFDS is among the stages, or is not there.
     linted = {"lint": {"autocache": False}} if settings.is_endless else {}
     yield from to_yaml(

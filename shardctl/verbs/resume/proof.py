@@ -301,7 +301,7 @@ def _to_read(host: OldHost, last: int) -> Iterator[Int64s]:
         start = num_read_of(host, epoch)
         if start < host.order.epoch_size:
             reading = host.order.reading(epoch)
-            yield from _chunks(reading, reading.num_examples, start=start)
+            yield from reading.chunks(start, reading.num_examples)
     host.order.forget_readings()
 
 
@@ -313,14 +313,14 @@ def inputs_of_plan(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
         if plan.is_one_stream:
             # Of one stream, the buffer reads ahead of the end by its size less one.
             stop = order.stream_size + (order.num_buffered or 1) - 1
-        yield from _chunks(reading, stop, start=stop - plan.remaining)
+        yield from reading.chunks(stop - plan.remaining, stop)
 
 
 def _inputs_left(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
     """Yield what the buffer is still to read, also what it reads beyond the end of the order."""
     if plan.shuffle is not None and plan.remaining:
         reading = order.reading(order.stream_of(plan.epoch)[0])
-        yield from _chunks(reading, plan.shuffle.num_elements, start=plan.shuffle.num_read)
+        yield from reading.chunks(plan.shuffle.num_read, plan.shuffle.num_elements)
 
 
 def _in_order(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
@@ -344,7 +344,7 @@ def _in_order(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
             stride=every,
             phase=first,
         )
-        yield from _chunks(reading, reading.num_examples)
+        yield from reading.chunks(0, reading.num_examples)
 
 
 def _all_lists(plan: ResumePlan, order: Order) -> Iterator[Int64s]:
@@ -359,15 +359,10 @@ def _read(reads: Reads, order: Order) -> Iterator[Int64s]:
         interleave=Interleave(reads.take, cycle_length=1, block_length=1),
         row_codes=order.codes.first_codes(reads),
     )
-    yield from _chunks(reading, reading.num_examples)
+    yield from reading.chunks(0, reading.num_examples)
 
 
 # Streams of examples compared with each other: position by position, and by number.
-
-
-def _chunks(reading: EpochReading, stop: int, start: int = 0) -> Iterator[Int64s]:
-    for begin in range(start, stop, _PIECE):
-        yield reading.codes(begin, min(begin + _PIECE, stop))
 
 
 def _behind(chunks: Codes, start: int) -> Iterator[Int64s]:

@@ -107,4 +107,4 @@ def snapshot(
 def tree_in(version: int, live: PlannedOrder, watch: Watch | None = None) -> HashTree:
     """Return the hash tree over an order, with digests of a version."""
     progress = Progress(watch, "ids", live.order.num_examples)
-    return tree_of(live.order, live.splits, version=version, advance=progress.advance)
+    return tree_of(live.order, version=version, advance=progress.advance)

@@ -33,7 +33,7 @@ from shardctl.cli.options.shared import (
 from shardctl.cli.output import AllOption, Formats, OutputOptions, ProgressBars, verb_formats, warn
 from shardctl.errors import UsageError
 from shardctl.files.streams import silent_libraries
-from shardctl.verbs.inspect.command import name_a_function
+from shardctl.verbs.inspect.command import ScriptOptions, name_a_function
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
@@ -54,6 +54,7 @@ def verify(
     ctx: typer.Context,
     source: DatasetOptions,
     reading: OrderOptions,
+    script: ScriptOptions,
     out: OutputOptions,
     specs: Splits = None,
     files: Flag = False,
@@ -110,7 +111,7 @@ def verify(
     found: Any
     if files:
         counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
-        given = {**reading.given(), "take": take, **others}
+        given = {**reading.given(), **script.given(), "take": take, **others}
         with ProgressBars():
             found = _files(source, words, given, jobs=jobs, runner=counting)
         _OF_FILES.write(out, found, every_row=every_row)
@@ -120,7 +121,7 @@ def verify(
     if jobs is not None:
         raise UsageError("--jobs without --files: TensorFlow reads an order, with its own threads")
     with ProgressBars():
-        found = _compared(source, reading, words, others, wanted)
+        found = _compared(source, reading, script, words, others, wanted)
     warn(found.warnings)
     FORMATS.write(out, found, every_row=every_row)
     if not found.equal:
@@ -130,15 +131,17 @@ def verify(
 def _compared(
     source: DatasetOptions,
     reading: OrderOptions,
+    script: ScriptOptions,
     words: list[str],
     others: dict[str, Any],
     take: "Take",
 ) -> "Verification":
     """Return the order of a function, a spec or a plan beside the one that is predicted."""
-    if words:
+    if words and script.call is None:
         name_a_function(words[0], "verify")
-    if words and _FUNCTION.fullmatch(words[0]):
-        return _function(source, {**reading.given(), **others}, words, take)
+    if words and (script.call is not None or _FUNCTION.fullmatch(words[0])):
+        return _function(source, {**reading.given(), **others}, script, words, take)
+    _refuse(script.given(), quoted(words[0] if words else "train"), "it is no function of a script")
     if len(words) > 1:
         extra = quoted(" ".join(words[1:]))
         raise UsageError(f"{extra} is more than verify takes; shardctl verify -h explains")
@@ -161,7 +164,11 @@ def _refuse(given: dict[str, Any], beside: str, because: str) -> None:
 
 
 def _function(
-    source: DatasetOptions, given: dict[str, Any], words: list[str], take: "Take"
+    source: DatasetOptions,
+    given: dict[str, Any],
+    script: ScriptOptions,
+    words: list[str],
+    take: "Take",
 ) -> "Verification":
     others = {name: v for name, v in given.items() if name not in ("pass_index", "loop")}
     because = "the function has its settings; --pass-index and --loop are how it is iterated"
@@ -169,11 +176,12 @@ def _function(
     from shardctl.tfds.imports import quiet_tensorflow
 
     with quiet_tensorflow(warn):
-        from shardctl.tfds.inspecting.script import ScriptFunction
         from shardctl.tfds.verifying.verify_dataset import verify_script
 
         return verify_script(
-            ScriptFunction.parsed(words[0], words[1:]),
+            script.function(words[0], words[1:]),
+            only=script.only,
+            index=script.dataset_index,
             pass_index=given.get("pass_index") or 0,
             loop=given.get("loop") or "python",
             take=take,

@@ -13,8 +13,8 @@ import pytest
 import shardctl.tfds
 from shardctl.errors import UsageError
 from shardctl.tfds.inspecting.graph import operation_of
-from shardctl.tfds.inspecting.inspect import Lines, is_of_script
 from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
+from shardctl.tfds.inspecting.watch import Lines, is_of_script
 
 pytestmark = pytest.mark.tensorflow  # the bridge runs the scripts, which imports it
 

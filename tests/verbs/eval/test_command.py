@@ -40,7 +40,7 @@ def test_check_exits_with_1_where_it_hangs_or_loses_examples(
     assert "test in odd: 4,097 examples" in ran.stdout
 
 
-def test_a_project_says_how_hosts_share_but_not_the_batch(shardctl: Shardctl, odd: Path) -> None:
+def test_a_project_says_how_hosts_share_and_the_batch(shardctl: Shardctl, odd: Path) -> None:
     Path("shardctl.yaml").write_text(
         "read: {batch: 999, drop_remainder: true, host: 0/8, host_by: files}\n"
     )
@@ -48,6 +48,8 @@ def test_a_project_says_how_hosts_share_but_not_the_batch(shardctl: Shardctl, od
     document = json.loads(ran.stdout)
     assert (document["host_by"], document["remainder"]) == ("files", "ragged")
     assert document["batch"] == {"per_device": 64, "per_host": 64}
+    ran = shardctl("eval", "--hosts", 2, "-d", odd, "-f", "json")
+    assert json.loads(ran.stdout)["batch"] == {"per_device": 999, "per_host": 999}
     even = shardctl(
         "eval", "--hosts", 2, "--batch", 64, "-d", odd, "-f", "json", "--host-by", "even"
     )

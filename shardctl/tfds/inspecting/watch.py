@@ -1,0 +1,461 @@
+"""A user's script, watched while it runs: who makes datasets, and who iterates them."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import itertools
+import linecache
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from types import FrameType, FunctionType, ModuleType
+from typing import Any
+
+from shardctl.base.text import counted
+from shardctl.errors import UsageError
+from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.inspecting.graph import Operation
+from shardctl.verbs.inspect.answer import SourceLine
+
+
+def is_dataset(value: Any) -> bool:
+    """Return whether a value is a `tf.data.Dataset`, or one that `tf.distribute` distributes."""
+    return hasattr(value, "_variant_tensor") or clones_of(value) is not None
+
+
+def clones_of(value: Any) -> Any:
+    """Return the datasets of the workers of a distributed dataset, None of any other value."""
+    if hasattr(value, "_variant_tensor"):
+        return None
+    # Private attributes of the datasets that tf.distribute makes.
+    for name in ("_cloned_datasets", "_datasets"):
+        found = getattr(value, name, None)
+        if isinstance(found, list | tuple) and found:
+            return found
+    return None
+
+
+# Which line of a script makes each dataset: watched while the script runs, and then undone.
+#
+# A `tf.data.Dataset` keeps no trace of who made it. While a script is watched, each dataset is
+# made under a name of its own (the name that `ds.map(f, name=..)` gives), which TensorFlow keeps
+# in the graph; nothing that reads depends on it.
+
+_PREFIX = "shardctl:"
+_TOKEN = "_shardctl_token"  # noqa: S105 - the attribute of a dataset that has its name
+# Packages whose code makes datasets because a script asked them to.
+_LIBRARIES = ("tensorflow", "tensorflow_datasets", "keras", "tf_keras", "tree", "etils", "wrapt")
+
+Key = str | tuple[Any, ...]
+
+
+class Lines:
+    """The lines that made the datasets of a script."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[Key, SourceLine] = {}
+        self._made: list[Any] = []  # kept, so that no two have one name
+
+    def of(self, operation: Operation) -> SourceLine | None:
+        """Return the line that made an operation, None where none was watched."""
+        return self._by_key.get(_key_of_operation(operation))
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Note who makes datasets while the block runs, in this thread; others wait their turn."""
+        from tensorflow.python.data.ops import dataset_ops  # no public name
+
+        kind, here = dataset_ops.DatasetV2, threading.get_ident()
+        # One watch at a time, as the methods of TensorFlow's class are replaced for the whole
+        # process.
+        with _lock:
+            plain = plain_init, plain_metadata = kind.__init__, kind._metadata
+
+            def init(dataset: Any, *args: Any, **kwargs: Any) -> None:
+                plain_init(dataset, *args, **kwargs)
+                # Other threads make datasets as before.
+                if threading.get_ident() == here:
+                    self.note(dataset, _line_of_script(sys._getframe(1))[0])
+
+            def metadata(dataset: Any) -> Any:
+                found = plain_metadata.fget(dataset)
+                if threading.get_ident() == here:
+                    # The name goes into the node's metadata, which inspection reads back from the
+                    # graph.
+                    found.name = _token(dataset).encode()
+                return found
+
+            kind.__init__, kind._metadata = init, property(metadata)
+            try:
+                yield
+            finally:
+                # Always undone, also where the script raises an error.
+                kind.__init__, kind._metadata = plain
+
+    def note(self, dataset: Any, line: SourceLine | None) -> None:
+        """Note the line that made a dataset."""
+        self._made.append(dataset)
+        if line is not None:
+            with contextlib.suppress(NotImplementedError, AttributeError):
+                self._by_key.setdefault(_key_of_dataset(dataset), line)
+
+
+_lock = threading.RLock()  # a script may inspect another
+_numbers = itertools.count(1)  # over all scripts, since a dataset of one may be used in another
+
+
+def _token(dataset: Any) -> str:
+    """Return the name under which a dataset is made, which no other has."""
+    if _TOKEN not in dataset.__dict__:
+        dataset.__dict__[_TOKEN] = f"{_PREFIX}{next(_numbers)}"
+    token: str = dataset.__dict__[_TOKEN]
+    return token
+
+
+def _key_of_dataset(dataset: Any) -> Key:
+    """Return the name of a dataset; of one that takes none the names of what it reads."""
+    token: str | None = dataset.__dict__.get(_TOKEN)
+    if token is not None:
+        return token
+    return tuple(_key_of_dataset(each) for each in dataset._inputs())
+
+
+def _key_of_operation(operation: Operation) -> Key:
+    name = operation.object_name
+    if name is not None and name.startswith(_PREFIX):
+        return name
+    return tuple(_key_of_operation(each) for each in operation.inputs)
+
+
+def _line_of_script(frame: FrameType | None) -> tuple[SourceLine | None, bool]:
+    """Return the innermost line that is no library's that makes datasets for others.
+
+    The other value is whether a script runs there, though it may have no line of its own, as where
+    TFDS iterates what it was given.
+    """
+    # From the innermost frame outwards: the call in the script, not the library that it calls.
+    while frame is not None and frame.f_code is not _next_of.__code__:
+        path = frame.f_code.co_filename
+        if is_of_script(path):
+            text = linecache.getline(path, frame.f_lineno).strip()
+            return SourceLine(file=shown_path(path), line=frame.f_lineno, text=text), True
+        frame = frame.f_back
+    return None, frame is not None
+
+
+def shown_path(path: str) -> str:
+    """Return a path from here where the file lies below, else as it is."""
+    shown = os.path.relpath(path)
+    return path if shown.startswith(os.pardir) else shown
+
+
+def is_of_script(path: str) -> bool:
+    """Return whether a file is no part of Python, TensorFlow or a library that makes datasets."""
+    library = sysconfig.get_paths()["stdlib"] + os.sep
+    # "-packages" is in site-packages and dist-packages, which lie below the standard library.
+    of_python = path.startswith(library) and "-packages" + os.sep not in path
+    return not (path.startswith(("<", *_roots())) or of_python)
+
+
+def _roots() -> Iterator[str]:
+    tensorflow()
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in _LIBRARIES]
+    # This package itself, too.
+    for file in (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *files):
+        if file is not None:
+            yield os.path.dirname(file) + os.sep
+
+
+# Which datasets does a script iterate? A function may return a generator, or another object that
+# iterates a dataset, in place of the dataset.
+#
+# While a script is watched, iterators of datasets are made, but read nothing and take no seeds
+# before they are asked for an element. Then a function decides what they read.
+
+Begin = Callable[["Iterated"], Any]
+_MOST = 16  # elements that a returned object is asked for, or that it asks for
+
+
+@dataclass(kw_only=True, eq=False)
+class Iterated:
+    """An iterator that a script made: its dataset, its line, and how far it was read."""
+
+    dataset: Any
+    line: SourceLine | None
+    taken: int = 0
+    ended: bool = False
+
+    def __str__(self) -> str:
+        return str(self.line or "what the function returns")
+
+
+class _Enough(BaseException):
+    """A script has shown what it iterates."""
+
+
+class Iterators:
+    """The iterators that a script makes of datasets, in their order.
+
+    begin: returns the dataset that an iterator reads, when it is asked for its first element.
+    """
+
+    def __init__(self, begin: Begin) -> None:
+        self.made: list[Iterated] = []
+        self.begin = begin
+        # Not None while what a function returned is asked which datasets it iterates.
+        self._asked: list[Iterated] | None = None
+        self._left = _MOST
+
+    @contextlib.contextmanager
+    def watched(self, *, every_thread: bool = False) -> Iterator[None]:
+        """Watch the iterators that are made while the block runs, in this thread or in every."""
+        here = threading.get_ident()
+        with _lock:
+            kind = _watched_kind()
+            plain_kind = kind.__mro__[1]
+            plain: Any = plain_kind.__init__
+
+            def init(
+                iterator: Any, dataset: Any = None, components: Any = None, element_spec: Any = None
+            ) -> None:
+                line, in_script = _line_of_script(sys._getframe(1))
+                is_ours = in_script and (every_thread or threading.get_ident() == here)
+                # Those of a `tf.function` and of other kinds are left as they are.
+                is_plain = type(iterator) is plain_kind and tensorflow().executing_eagerly()
+                if dataset is None or not (is_ours and is_plain):
+                    plain(iterator, dataset, components, element_spec)
+                    return
+                iterator.__class__ = kind  # which makes the rest of it later
+                iterator._shardctl = self, Iterated(dataset=dataset, line=line)
+                iterator._dataset, iterator._element_spec = dataset, dataset.element_spec
+                self._made(iterator._shardctl[1])
+
+            plain_kind.__init__ = init  # type: ignore[misc]
+            try:
+                yield
+            finally:
+                plain_kind.__init__ = plain  # type: ignore[misc]
+
+    def _made(self, iterated: Iterated) -> None:
+        if self._asked is not None:
+            # Further passes, of this dataset or of one made anew for each.
+            if any(iterated.dataset is one.dataset for one in self._asked) or not self._left:
+                raise _Enough
+            self._asked.append(iterated)
+        self.made.append(iterated)
+
+    def end_if_asked(self, iterated: Iterated) -> None:
+        """End an iterator at once where it is only asked for, so that nothing is read."""
+        if self._asked is not None:
+            self._left -= 1
+            if iterated not in self._asked:
+                self._asked.append(iterated)
+            if not self._left:
+                raise _Enough
+            raise tensorflow().errors.OutOfRangeError(None, None, "")
+
+    def of(self, value: Any) -> list[Iterated]:
+        """Return what an object iterates that a function returned, by asking it for elements.
+
+        Raises:
+            Exception: of the object, where it fails before it has iterated anything.
+        """
+        if isinstance(value, _WRAPPERS):
+            # Both sides of a `zip`, of which asking would show the first alone.
+            parts = [each for one in gc.get_referents(value) for each in _members(one)]
+            return [one for each in parts if hasattr(each, "__next__") for one in self.of(each)]
+        self._asked, self._left = (found := []), _MOST
+        try:
+            elements = iter(value)
+            for _ in range(_MOST):
+                _next_of(elements)
+        except (_Enough, StopIteration):
+            pass
+        except Exception:
+            if not found:
+                raise
+        finally:
+            self._asked = None
+        return found
+
+
+# Iterators of Python's own that read others from the moment they are made.
+_WRAPPERS = (map, zip, filter, enumerate, itertools.islice, itertools.zip_longest)
+
+
+def _members(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _next_of(elements: Iterator[Any]) -> Any:
+    """Return the next element; in the frames above this one a script runs."""
+    return next(elements)
+
+
+@cache
+def _watched_kind() -> type:
+    """Return the class of iterators that are watched, a kind of TensorFlow's own."""
+    from tensorflow.python.data.ops import iterator_ops  # no public name
+
+    kind = iterator_ops.OwnedIterator
+    plain = kind.__init__
+
+    class Watched(kind):  # type: ignore[misc, valid-type]
+        def __getattr__(self, name: str) -> Any:
+            # What `__init__` makes of a dataset, made when it is asked for.
+            if name not in ("_iterator_resource", "_flat_output_types", "_get_next_call_count"):
+                raise AttributeError(name)
+            iterators, iterated = self._shardctl
+            iterators.end_if_asked(iterated)
+            with tensorflow().init_scope():  # the one who asks may be a function that is traced
+                plain(self, iterators.begin(iterated))
+            return getattr(self, name)
+
+        def _next_internal(self) -> Any:
+            iterators, iterated = self._shardctl
+            iterators.end_if_asked(iterated)
+            try:
+                found = super()._next_internal()
+            except tensorflow().errors.OutOfRangeError:
+                iterated.ended = True
+                raise
+            iterated.taken += 1
+            return found
+
+    return Watched
+
+
+# What a function returns: datasets, or what iterates them.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Returned:
+    """A dataset that a function returns, or that Python code which it returns iterates.
+
+    iterated: by that code; None where the dataset itself is returned.
+    before: iterators that were made before, whose seeds it shares.
+    """
+
+    dataset: Any
+    iterated: Iterated | None = None
+    before: Sequence[Iterated] = ()
+
+    @property
+    def assumptions(self) -> Iterator[str]:
+        """What an answer about the dataset depends on, in sentences."""
+        if self.iterated is not None:
+            yield (
+                f"{self.iterated} iterates the dataset in Python. The order is that of the "
+                "dataset; whether the Python code behind it reorders elements was not checked"
+            )
+            if self.iterated.taken:
+                yield (
+                    f"the function takes {counted(self.iterated.taken, 'element')} before it "
+                    "returns; the order counts from the first of them"
+                )
+
+
+def returned_by(function: Callable[[], Any], said: str, lines: Lines) -> dict[str, Returned]:
+    """Call a function; return the datasets that it returns, by their names if there are several.
+
+    It returns one, a tuple with one among others (`tfds.load(with_info=True)`), a list or a dict;
+    or, in their place, what iterates them: a generator, an iterator, an object with attributes.
+
+    said: how the function is named in an error.
+
+    Raises:
+        UsageError: it returns none of these.
+    """
+    iterators, errors = Iterators(lambda iterated: iterated.dataset), list[Exception]()
+    with lines.watched(), iterators.watched(every_thread=True):
+        value = function()
+        made = [*iterators.made]
+        found = _parts(value, iterators, errors)
+        if not found and hasattr(value, "__dict__") and not isinstance(value, _NO_VALUES):
+            found = _parts(vars(value), iterators, errors)
+    if not found and errors:
+        raise errors[0]
+    if not found and hasattr(value, "__next__"):
+        # Of a thread that reads ahead, and had begun before it could be asked.
+        found = {str(n): Returned(dataset=one.dataset, iterated=one) for n, one in enumerate(made)}
+    if not found:
+        kind = "nothing" if value is None else f"a {type(value).__name__}"
+        raise UsageError(
+            f"{said} returned {kind}; a tf.data.Dataset is needed, or what iterates one"
+        )
+    iterated = [one.dataset for one in found.values() if one.iterated is not None]
+    found = {
+        name: one
+        for name, one in found.items()
+        if one.iterated is not None or not any(one.dataset is each for each in iterated)
+    }
+    if len(found) == 1:
+        found = {"": found.popitem()[1]}
+    return {name: _with_before(one, made) for name, one in found.items()}
+
+
+_NO_VALUES = (type, FunctionType, ModuleType)
+
+
+def _parts(value: Any, iterators: Iterators, errors: list[Exception]) -> dict[str, Returned]:
+    """Return the datasets that a value is, holds or iterates, by their names.
+
+    Errors of what it holds are appended.
+    """
+    if is_dataset(value):
+        return {"": Returned(dataset=value)}
+    if isinstance(value, list | tuple):
+        # Members of a list are named by their index.
+        value = dict(enumerate(value))
+    if isinstance(value, Mapping):
+        return {
+            f"{name}.{inner}" if inner else str(name): one
+            for name, part in value.items()
+            for inner, one in _parts(part, iterators, errors).items()
+        }
+    several = []
+    if _may_iterate(value):
+        try:
+            several = iterators.of(value)
+        except Exception as error:  # of any kind, since it is the script's
+            errors.append(error)
+    names = map(str, range(len(several))) if len(several) > 1 else [""]
+    made = [Returned(dataset=one.dataset, iterated=one) for one in several]
+    return dict(zip(names, made, strict=False))
+
+
+def _may_iterate(value: Any) -> bool:
+    kind = type(value)
+    is_iterable = hasattr(kind, "__iter__") or hasattr(kind, "__getitem__")
+    # Texts and arrays, which have elements of their own.
+    return is_iterable and not (isinstance(value, str | bytes) or hasattr(value, "__array__"))
+
+
+def _with_before(found: Returned, made: Sequence[Iterated]) -> Returned:
+    own = found.iterated
+    earlier = made[: made.index(own)] if own in made else made
+    here = set(_reseeded(found.dataset))
+    before = [one for one in earlier if not here.isdisjoint(_reseeded(one.dataset))]
+    return replace(found, before=before)
+
+
+def _reseeded(dataset: Any) -> Iterator[int]:
+    """Yield the identities of the parts of a dataset that draw other seeds for each iterator."""
+    parts, seen = [dataset], set()
+    while parts:
+        part = parts.pop()
+        if id(part) not in seen:
+            seen.add(id(part))
+            # Private names of TensorFlow; where one is missing, seeds are taken to change.
+            name = type(part).__name__
+            if "Shuffle" in name and getattr(part, "_reshuffle_each_iteration", True) is not False:
+                yield id(part)
+            if "Random" in name and getattr(part, "_rerandomize", True):
+                yield id(part)
+            with contextlib.suppress(NotImplementedError, AttributeError):
+                parts += part._inputs()

@@ -1,0 +1,197 @@
+"""Pipelines after the shapes of public code: what is said of each, beside what TensorFlow yields.
+
+`python -m tests.corpus` prints a table of them by repository.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardctl.tfds import resume_like
+from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
+from shardctl.verbs.inspect.answer import Inspection
+from tests.corpus import arrays, images, text
+from tests.corpus.world import Shape, build_world
+
+PIPELINES = {
+    name: function
+    for module in (images, text, arrays)
+    for name, function in vars(module).items()
+    if isinstance(getattr(function, "shape", None), Shape)
+}
+# What cannot be done yet, and why.
+MISSING: dict[str, str] = {
+    name: reason
+    for reason, names in {
+        "functions that return an iterator": (
+            "flax_imagenet_iterator flax_vae scenic_train haiku_imagenet haiku_mnist "
+            "algoperf_imagenet init2winit_valid_epoch clu_iterator timm_reader maxtext_padded "
+            "maxtext_packed trax_stream haiku_transformer replay"
+        ),
+        "padding": "big_vision_eval clu_padded",
+        "stages that depend on the data": "lm1b_packed wmt_eval sst2 tutorial_word2vec rlds_steps",
+        "sources without TFDS": (
+            "nlp_seq keras_lines_seeded tutorial_csv_in_order tutorial_csv_lines fixed_length"
+        ),
+        "stages": (
+            "efficientnet_eval trajectories windows_of_trajectories interleaved_shards "
+            "saved_and_loaded"
+        ),
+        "random numbers of Python": "t2t_shuffled_files tutorial_windows",
+        "distributed datasets": "tutorial_distributed",
+    }.items()
+    for name in names.split()
+}
+
+NUM_PASSES = 3
+MOST_RUNS = 40  # of a pipeline whose threads race, until one differs from the first
+IN_EVERY_RUN = 5  # each so-many-th pipeline is taken; a slow run takes all of them
+
+
+def each(names: Iterable[str]) -> Any:
+    marks = {
+        name: [pytest.mark.xfail(strict=True, reason=reason)] for name, reason in MISSING.items()
+    }
+    return pytest.mark.parametrize(
+        "name", [pytest.param(name, marks=marks.get(name, ())) for name in names]
+    )
+
+
+@pytest.fixture(scope="module")
+def world(tf: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("corpus")
+    build_world(root)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def in_the_world(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(world)
+    start_anew()
+
+
+def start_anew() -> None:
+    """Take back the global seed, as a process starts."""
+    from tensorflow.python.eager import context
+
+    context.context()._seed = None
+    context.context()._rng = None
+
+
+def of(name: str) -> Shape:
+    shape: Shape = PIPELINES[name].shape
+    return shape
+
+
+def script(name: str) -> ScriptFunction:
+    file = sys.modules[PIPELINES[name].__module__].__file__
+    return ScriptFunction.parsed(f"{file}:{name}", of(name).words)
+
+
+def inspected(name: str) -> Inspection:
+    start_anew()
+    (found,) = inspect_script(script(name), only=of(name).only)
+    return found
+
+
+def made(name: str) -> Any:
+    """Return what a new call of the function returns."""
+    start_anew()
+    asked = script(name)
+    result = PIPELINES[name](*asked.arguments, **asked.named)
+    return result if of(name).only is None else result[int(of(name).only or 0)]
+
+
+def ids_in(element: Any, shape: Shape) -> list[int]:
+    """Return the ids in an element, as tensors or as arrays."""
+    import numpy as np
+    import tensorflow as tf
+
+    arrays = tf.nest.map_structure(lambda part: getattr(part, "numpy", lambda: part)(), element)
+    if not callable(shape.ids):
+        arrays = arrays if shape.ids is None else arrays[shape.ids]
+    return np.ravel(shape.ids(arrays) if callable(shape.ids) else arrays).astype(int).tolist()
+
+
+def elements(pipeline: Iterable[Any], name: str, after: int = 0) -> list[list[int]]:
+    """Return the ids in each element of a pass, of one without end in the first of them."""
+    take = of(name).take
+    stop = max(take - after, 0) if take else None
+    return [ids_in(element, of(name)) for element in itertools.islice(iter(pipeline), stop)]
+
+
+def flat(batches: list[list[int]]) -> list[int]:
+    return [number for batch in batches for number in batch]
+
+
+def predicted(found: Inspection, pass_index: int, count: int) -> list[int]:
+    """Return so many ids of a pass; a name of several datasets ends with its id."""
+    if found.dataset is None:
+        return [int(number) for number in found.ids(pass_index)]
+    order = found.order(pass_index).order
+    assert order.is_endless or order.num_examples == count
+    names = order.codes.names(order.read(0, count))
+    return [int(str(each).rpartition(":")[2]) for each in names]
+
+
+def differs(name: str, first: list[list[int]]) -> bool:
+    """Return whether another run yields another order, tried several times."""
+    return any(elements(made(name), name) != first for _ in range(MOST_RUNS))
+
+
+def check_resumed(name: str, first: list[list[int]], steps: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it is read again, and of random numbers
+        rest = resume_like(made(name), steps=steps)
+    assert elements(rest, name, steps) == first[steps:], steps
+
+
+def check_fixed(name: str, num_passes: int, num_counts: int) -> None:
+    """Check what is said of a fixed order beside passes, and the rest at so many counts."""
+    found, pipeline = inspected(name), made(name)
+    first = elements(pipeline, name)
+    for index in range(1 if of(name).take else num_passes):
+        got = flat(elements(pipeline, name) if index else first)
+        assert predicted(found, index, len(got)) == got, index
+    if num_passes > 1:
+        assert elements(made(name), name) == first
+    for steps in (len(first) // 2, 0, len(first) - 2)[:num_counts]:
+        check_resumed(name, first, steps)
+
+
+def check_open(name: str) -> None:
+    """Check that an order is refused, by its cause, and that two runs have another order."""
+    shape, found = of(name), inspected(name)
+    assert not found.predictable
+    said = "; ".join(f"{each.stage.call}: {each.reason}" for each in found.open)
+    assert re.search(shape.open, said), said
+    assert differs(name, elements(made(name), name))
+
+
+def check(name: str, num_passes: int, num_counts: int) -> None:
+    if of(name).open:
+        check_open(name)
+    elif of(name).by_python:
+        assert inspected(name).assumptions
+        assert differs(name, elements(made(name), name))
+    else:
+        check_fixed(name, num_passes, num_counts)
+
+
+@each(list(PIPELINES)[::IN_EVERY_RUN])
+def test_a_pass_of_some(name: str) -> None:
+    check(name, 1, 1)
+
+
+@pytest.mark.slow
+@each(PIPELINES)
+def test_three_passes_and_the_rest_from_three_counts(name: str) -> None:
+    check(name, NUM_PASSES, 3)
