@@ -20,8 +20,17 @@ from shardctl.base.text import choices, nearest_first, printable, quoted
 from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow
-        inspected(one, lines=lines, loop=loop, name=name, scans=scans)
-        for name, one in datasets.items()
+from shardctl.tfds.inspecting.graph import operation_of
+from shardctl.tfds.inspecting.inspect import inspected
+from shardctl.tfds.inspecting.walk import Scans
+from shardctl.tfds.inspecting.watch import (
+    Lines,
+    Returned,
+    is_dataset,
+    is_of_script,
+    returned_by,
+    shown_path,
+)
 from shardctl.verbs.inspect.answer import Inspection
 
 _NAMED = re.compile(r"(?P<name>[A-Za-z_][\w.]*)=(?P<value>.*)", re.DOTALL)
@@ -273,12 +282,8 @@ def inspect_script(
     lines = Lines()
     datasets = chosen(script, lines, only=only, index=index)
     return tuple(
-<<<<<<< HEAD
-        inspected(dataset, lines=lines, loop=loop, name=name, scans=scans)
-        for name, dataset in datasets.items()
-=======
-        inspected(one, lines=lines, loop=loop, name=name) for name, one in datasets.items()
->>>>>>> house
+        inspected(one, lines=lines, loop=loop, name=name, scans=scans)
+        for name, one in datasets.items()
     )
 
 

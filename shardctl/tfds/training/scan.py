@@ -129,19 +129,20 @@ class _Scanned:
             NotRebuildable: it depends on more than the example; a clause.
         """
         _refuse_state(here)
+        tf = tensorflow()
         window = _window_of(here) if _STAGES[here.op] is call.FlatMap else None
         if window is not None:
             made = cls(here=here, window=window, edited=EditedGraph(top=window.input), by="lengths")
         elif here.op == "GroupByWindowDataset":
-            top = _mapped(here, "key_func", "key_func_other_arguments", [np.int64])
+            top = _mapped(here, "key_func", tf.int64)
             made = cls(here=here, edited=EditedGraph(top=top), by="key")
         elif here.op == "FlatMapDataset":
-            top = _mapped(here, "f", "other_arguments", [None])
+            top = _mapped(here, "f", tf.variant)
             made = cls(here=here, edited=EditedGraph(top=top), by="count")
         elif here.op == "UnbatchDataset":
             made = cls(here=here, edited=EditedGraph(top=here.input), by="count")
         else:
-            top = _mapped(here, "predicate", "other_arguments", [np.bool_])
+            top = _mapped(here, "predicate", tf.bool)
             by = "until" if here.op == "TakeWhileDataset" else "passes"
             made = cls(here=here, edited=EditedGraph(top=top), by=by)
         if made.edited.num_sources != 1:
@@ -390,41 +391,26 @@ def _ids_first(records: Any, num_parts: int) -> Any:
     return records.map(without_autograph(lambda record, tfds_id: (tfds_id, record)))
 
 
-def _mapped(here: Operation, function: str, others: str, kinds: list[Any]) -> Operation:
+def _mapped(here: Operation, function: str, kind: Any) -> Operation:
     """Return a map by one of the functions of an operation, of what the operation reads.
 
-    kinds: what it returns, scalars; None is a dataset.
+    kind: the type of what it returns, a scalar; that of a dataset is a variant.
     """
     from tensorflow.core.framework import node_def_pb2  # no public name
 
-    tf = tensorflow()
-    types = [tf.variant if kind is None else tf.as_dtype(kind) for kind in kinds]
-    # Several functions have their captured inputs one behind the other, each list with its types.
-    captured = [name for name in here.node.input if not name.startswith("^")][1:]
-    groups = [
-        (key[1:], len(attr.list.type))
-        for key, attr in here.attributes.items()
-        if key.startswith("T") and key != "Targuments"
-    ]
-    if "Targuments" in here.attributes:
-        own = captured
-    else:
-        names = [arg for arg in ("key_func", "reduce_func", "window_size_func")]
-        counts = dict(groups)
-        first = 0
-        for name in names:
-            count = counts[f"{name}_other_arguments"]
-            if name == function:
-                own = captured[first : first + count]
-            first += count
+    # The captured inputs of several functions come one behind the other.
+    several = ("key_func", "reduce_func", "window_size_func")
+    lists = [f"T{name}_other_arguments" for name in several] if function in several else []
+    own, first = f"T{function}_other_arguments" if lists else "Targuments", 1
+    for name in lists[: lists.index(own)] if lists else ():
+        first += len(here.attributes[name].list.type)
+    captured = here.node.input[first : first + len(here.attributes[own].list.type)]
     node = node_def_pb2.NodeDef(name=f"{here.node.name}/scan", op="MapDataset")
-    node.input.extend([here.node.input[0], *own])
+    node.input.extend([here.node.input[0], *captured])
     node.attr["f"].CopyFrom(here.attributes[function])
-    listed = "Targuments" if "Targuments" in here.attributes else f"T{others}"
-    node.attr["Targuments"].CopyFrom(here.attributes[listed])
-    node.attr["output_types"].list.type.extend(one.as_datatype_enum for one in types)
-    for _ in types:
-        node.attr["output_shapes"].list.shape.add()
+    node.attr["Targuments"].CopyFrom(here.attributes[own])
+    node.attr["output_types"].list.type.append(kind.as_datatype_enum)
+    node.attr["output_shapes"].list.shape.add()
     node.attr["preserve_cardinality"].b = True
     return Operation(node=node, graph=here.graph, inputs=here.inputs)
 
@@ -473,11 +459,6 @@ def _captured(here: Operation, tensor: str) -> Iterable[Any]:
 
 
 # The packer of a window, run on rows that say which example they are.
-
-
-@dataclass(kw_only=True)
-class _Windowed:
-    batch: Operation
 
 
 class _Packer:
