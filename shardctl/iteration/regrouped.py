@@ -185,7 +185,7 @@ class RegroupedIteration(Iteration):
         found.sort(key=lambda one: int(one[-1]))
         rest = order[~is_full]
         if self._is_done:
-            found += [one for one in np.split(rest, np.flatnonzero(np.diff(which[rest])) + 1)]
+            found += np.split(rest, np.flatnonzero(np.diff(which[rest])) + 1)
             rest = rest[:0]
         self._pending = held[np.sort(rest)]
         for one in found:

@@ -95,11 +95,6 @@ class ExampleCodes:
         self.num_codes = total
 
     @property
-    def splits(self) -> tuple[Split, ...]:
-        """The splits that are read, in the order of their codes."""
-        return tuple(self.dataset.splits[index] for index in self._splits)
-
-    @property
     def several_splits(self) -> bool:
         """Whether ids need the name of their split."""
         return len(self._splits) > 1

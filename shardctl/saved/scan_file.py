@@ -55,6 +55,8 @@ class Scan:
             DatasetError: an example was not scanned.
         """
         values = self.column(codes)
+        if not self.has_windows():
+            raise DatasetError(f"{shown} was interrupted; {AGAIN}")
 
         def of(wanted: Int64s) -> Int64s:
             found = values[wanted]
@@ -66,16 +68,20 @@ class Scan:
 
         return Kept(by=self.by, values=of, most=self.most, windows=self.windows, sizes=self.sizes)
 
+    def has_windows(self) -> bool:
+        """Whether the groups of all keys are known, where there are groups."""
+        keys = {int(key) for part in self.values.values() for key in np.unique(part)}
+        return self.by != "key" or keys - {UNSEEN} <= self.windows.keys()
+
     def column(self, codes: ExampleCodes | None) -> Int64s:
         """Return the values of all codes."""
         if codes is None:
             return self.values.get("", np.empty(0, np.int64))
         shape = next((each.shape[1:] for each in self.values.values()), ())
+        sizes = np.diff([*codes.splits.starts, codes.num_codes]).tolist()
+        parts = zip(codes.splits.names, sizes, strict=True)
         return np.concatenate(
-            [
-                self.values.get(split.name, np.full((split.num_examples, *shape), UNSEEN))
-                for split in codes.splits
-            ]
+            [self.values.get(name, np.full((size, *shape), UNSEEN)) for name, size in parts]
         )
 
 

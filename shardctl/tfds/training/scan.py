@@ -27,7 +27,7 @@ from shardctl.metadata.project_file import project_files
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.saved.scan_file import SUFFIX, UNSEEN, Scan, read_scan, write_scan
 from shardctl.spec.reads import reads_of
-from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from shardctl.stages import stages as call
 from shardctl.stages.part import Stage
 from shardctl.stores.stores import working_folder
@@ -57,6 +57,12 @@ _HINT = "shardctl inspect --scan reads the examples once to find out"
 _MOST_IN_WINDOW = 1 << 16
 
 
+def _folder() -> Path:
+    here = working_folder()
+    found = next(project_files(here), None)
+    return Path() if found is None else Path(os.path.relpath(found.parent, here))
+
+
 @dataclass(kw_only=True)
 class Scans:
     """The scans in a folder: beside the nearest shardctl.yaml, or in the working folder.
@@ -64,7 +70,7 @@ class Scans:
     runs: make those that are not there.
     """
 
-    folder: Path = field(default_factory=lambda: _folder())
+    folder: Path = field(default_factory=_folder)
     runs: bool = False
 
     def __call__(self, here: Operation, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
@@ -92,12 +98,6 @@ class Scans:
         if isinstance(stage, call.Filter):
             return stages
         return (call.Opaque(call=stage.called, reason=f"{reason}; {_HINT}"),)
-
-
-def _folder() -> Path:
-    here = working_folder()
-    found = next(project_files(here), None)
-    return Path() if found is None else Path(os.path.relpath(found.parent, here))
 
 
 _FOREIGN = (
@@ -181,9 +181,11 @@ class _Scanned:
             column = np.full(shape, UNSEEN)
         wanted = source.wanted & self._reached(folder, source)
         missing = np.flatnonzero(wanted & (column.reshape(len(column), -1)[:, 0] == UNSEEN))
-        if not len(missing):
-            return
-        self._read(source, scan, column, missing, path)
+        if len(missing):
+            self._read(source, scan, column, missing, path)
+        if self.by == "key" and not scan.has_windows():
+            scan.windows = self._windows(source, column)
+            self._keep(scan, source, column, path)
 
     def _reached(self, folder: Path, source: _Source) -> Any:
         """Return which examples come to the stage, past the filters before it."""
@@ -225,17 +227,14 @@ class _Scanned:
             # Also of what is interrupted: the next scan reads on from there.
             if done:
                 self._keep(scan, source, column, path)
-        if self.by == "key":
-            scan.windows = self._windows(source, column)
-        seen = column[column != UNSEEN]
-        if self.by in ("count", "until") and seen.size:
-            scan.most = int(seen.max()) if self.by == "count" else int(seen.min())
         if scan.sizes and np.any(column > np.array(scan.sizes)):
             raise NotRebuildable("an example is longer than a packed row; trim it before")
-        self._keep(scan, source, column, path)
 
     def _keep(self, scan: Scan, source: _Source, column: Int64s, path: str) -> None:
         scan.values = dict(source.by_split(column))
+        seen = column[column != UNSEEN]
+        if self.by in ("count", "until"):
+            scan.most = int(seen.max() if self.by == "count" else seen.min())
         write_scan(scan, path)
 
     def values(self, leaves: list[Any]) -> Iterable[Int64s]:
@@ -264,7 +263,7 @@ class _Scanned:
         tf = tensorflow()
         keys, first = np.unique(column, return_index=True)
         first, keys = first[keys != UNSEEN], keys[keys != UNSEEN]
-        top = _mapped(self.here, "window_size_func", "window_size_func_other_arguments", [np.int64])
+        top = _mapped(self.here, "window_size_func", tf.int64)
         (below,) = top.inputs
         sized = EditedGraph(top=top, leaf=below)
         (sizes,) = zip(
@@ -330,8 +329,7 @@ class _Source:
         ranges = resolve_subsplit(listed.spec, dataset).ranges
         given = reads_of(dataset, ranges)
         codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], given)
-        size = sum(split.num_examples for split in codes.splits)
-        wanted = np.zeros(size, bool)
+        wanted = np.zeros(codes.num_codes, bool)
         for first, take in zip(codes.first_codes(given), given.take, strict=True):
             wanted[first : first + take] = True
         types = [one.dtype.name for one in spec_of(leaf.operation)]
@@ -344,9 +342,10 @@ class _Source:
             block=1,
             with_ids=len(types) == 2,
         )
-        whole = [_whole(split) for split in codes.splits]
+        splits = map(dataset.split, codes.splits.names)
+        whole = [SplitRange(split=split, start=0, stop=split.num_examples) for split in splits]
         return cls(
-            size=size,
+            size=codes.num_codes,
             wanted=wanted,
             codes=codes,
             opened=lambda _: _ids_first(reader.read(reads_of(dataset, whole)), len(types)),
@@ -373,15 +372,8 @@ class _Source:
         if self.codes is None:
             yield "", column
             return
-        for split in self.codes.splits:
-            base = int(self.codes.bases[self.codes.dataset.splits.index(split)])
-            yield split.name, column[base : base + split.num_examples]
-
-
-def _whole(split: Any) -> Any:
-    from shardctl.spec.subsplit import SplitRange
-
-    return SplitRange(split=split, start=0, stop=split.num_examples)
+        parts = np.split(column, self.codes.splits.starts[1:])
+        yield from zip(self.codes.splits.names, parts, strict=True)
 
 
 def _ids_first(records: Any, num_parts: int) -> Any:
