@@ -13,11 +13,11 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted, quoted
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, ShardctlError
 from shardctl.files.atomic import new_file
 from shardctl.iteration.regrouped import Kept
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.stores.stores import os_reason, read_file
+from shardctl.stores.stores import read_file
 
 VERSION = 1
 SUFFIX = ".scan"
@@ -32,7 +32,7 @@ class Scan:
 
     call: the call of tf.data. key: of the functions, see `inspecting.scan.key_of`.
     fingerprint: that of the dataset, "" of elements that are counted.
-    by, most, windows, sizes: see `Kept`.
+    by, most, windows, sizes: see `Kept`. measure: which tokens count, all or "tokens" but 0.
     values: int64[examples] or int64[examples, features] of each split by its name; `UNSEEN` where
         an example was not scanned.
     versions: of TensorFlow and TFDS, which the functions were run with.
@@ -45,6 +45,7 @@ class Scan:
     most: int = 1
     windows: dict[int, tuple[int, int]] = field(default_factory=dict)
     sizes: tuple[int, ...] = ()
+    measure: str = ""
     versions: Mapping[str, str | None] = field(default_factory=dict)
     values: dict[str, Int64s] = field(default_factory=dict)
 
@@ -113,8 +114,8 @@ def read_scan(path: str) -> Scan:
     shown = quoted(path, 200)
     try:
         data = read_file(path, max_num_bytes=_MOST_BYTES)
-    except OSError as error:
-        raise DatasetError(f"cannot read {shown}: {os_reason(error)}; {AGAIN}") from error
+    except ShardctlError as error:
+        raise DatasetError(f"{error}; {AGAIN}") from error
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as found:
             head = json.loads(str(found["head"]))

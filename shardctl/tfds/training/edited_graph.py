@@ -254,16 +254,16 @@ class EditedGraph:
         # An identity, so that a dataset from outside becomes a tensor of the function.
         given = {f"leaf_{i}:0": tf.identity(one) for i, one in enumerate(variants)}
         for index, chosen in enumerate(choices):
-            given[f"choices_{index}:0"] = tf.data.experimental.to_variant(chosen)
+            given[f"choices_{index}:0"] = tf.identity(tf.data.experimental.to_variant(chosen))
         definition, root = self._definition
         (made,) = tf.graph_util.import_graph_def(
             definition, input_map=given, return_elements=[f"{root}:0"], name="own"
         )
         return tf.data.experimental.from_variant(made, self.element_spec)
 
-    def dataset(self, leaves: Sequence[Any]) -> Any:
-        """Return what `applied` does, of a graph without mixtures, where no function is made."""
-        applied = without_autograph(lambda _: self.applied(leaves, []))
+    def dataset(self, leaves: Sequence[Any], choices: Sequence[Any] = ()) -> Any:
+        """Return what `applied` does, where no function is made."""
+        applied = without_autograph(lambda _: self.applied(leaves, choices))
         return tensorflow().data.Dataset.from_tensors(0).flat_map(applied)
 
     @cached_property

@@ -88,7 +88,7 @@ class Scans:
         if self.runs:
             try:
                 scan.run(str(path), self.folder)
-            except NotRebuildable as why:
+            except (NotRebuildable, UnknownReaderError) as why:
                 return (call.Opaque(call=stage.called, reason=f"it was not scanned: {why}"),)
         if path.exists():
             return (scan.stage(kept=str(path)),)
@@ -145,8 +145,8 @@ class _Scanned:
             top = _mapped(here, "predicate", tf.bool)
             by = "until" if here.op == "TakeWhileDataset" else "passes"
             made = cls(here=here, edited=EditedGraph(top=top), by=by)
-        if made.edited.num_sources != 1:
-            raise NotRebuildable("its examples come from several sources, or are counted")
+        if any(n.kind == "zipped" and n.source is None for n in made.edited.root.walk()):
+            raise NotRebuildable("examples before it are counted, or zipped with others")
         if made.edited.full_width != 1 or made.edited.is_formed:
             raise NotRebuildable("an element before it holds several examples")
         made.key = _key_of(here)
@@ -174,15 +174,20 @@ class _Scanned:
         if Path(path).exists():
             scan = read_scan(path)
         if self.window is not None and not scan.sizes:
-            scan.sizes, self._measure = _Packer(self).proven()
-        column = scan.column(source.codes)
-        if not column.size:
+            scan.sizes, scan.measure = _Packer(self).proven()
+        if scan.values:
+            column = scan.column(source.codes)
+        else:
             shape = (source.size, *([len(scan.sizes)] if scan.sizes else []))
             column = np.full(shape, UNSEEN)
-        wanted = source.wanted & self._reached(folder, source)
-        missing = np.flatnonzero(wanted & (column.reshape(len(column), -1)[:, 0] == UNSEEN))
-        if len(missing):
-            self._read(source, scan, column, missing, path)
+        is_unseen = column.reshape(len(column), -1)[:, 0] == UNSEEN
+        missing = np.any(source.wanted, axis=0) & is_unseen & self._reached(folder, source)
+        progress = Progress(
+            None, f"examples scanned for {scan.call}", int(missing.sum()), per_second=1000
+        )
+        for one in source.wanted:
+            if (codes := np.flatnonzero(missing & one)).size:
+                self._read(source, scan, column, codes, path, progress)
         if self.by == "key" and not scan.has_windows():
             scan.windows = self._windows(source, column)
             self._keep(scan, source, column, path)
@@ -195,17 +200,23 @@ class _Scanned:
                 before = folder / f"filter-{_key_of(node.operation)}{SUFFIX}"
                 if not before.exists():
                     raise NotRebuildable("a filter before it was not scanned")
-                reached &= read_scan(str(before)).column(source.codes) > 0
+                # Of several sources it is before some.
+                others = ~source.below(node)
+                reached &= (read_scan(str(before)).column(source.codes) > 0) | others
         return reached
 
     def _read(
-        self, source: _Source, scan: Scan, column: Int64s, missing: Int64s, path: str
+        self,
+        source: _Source,
+        scan: Scan,
+        column: Int64s,
+        missing: Int64s,
+        path: str,
+        progress: Progress,
     ) -> None:
-        progress = Progress(None, f"examples scanned for {scan.call}", len(column), per_second=1000)
-        progress.advance(len(column) - len(missing))
         done, latest = 0, time.monotonic()
         try:
-            for values in self.values(source.leaves(self.edited, missing)):
+            for values in self._values(source.elements(self.edited, missing), scan.measure):
                 here = missing[done : done + len(values)]
                 if len(here) < len(values):
                     raise NotRebuildable("there are more elements than examples")
@@ -237,10 +248,9 @@ class _Scanned:
             scan.most = int(seen.max() if self.by == "count" else seen.min())
         write_scan(scan, path)
 
-    def values(self, leaves: list[Any]) -> Iterable[Int64s]:
+    def _values(self, made: Any, measure: str) -> Iterable[Int64s]:
         """Yield what the stage does to examples, in pieces."""
         tf = tensorflow()
-        made = self.edited.dataset(leaves)
         if self.here.op == "FlatMapDataset" and self.by == "count":
             spec = tuple(spec_of(self.here))
             made = made.map(
@@ -253,7 +263,7 @@ class _Scanned:
         elif self.by == "count":
             made = made.map(without_autograph(lambda *parts: tf.shape(parts[0], tf.int64)[0]))
         elif self.by == "lengths":
-            made = made.map(without_autograph(lambda *parts: self._measure(parts)))
+            made = made.map(without_autograph(lambda *parts: _measured(parts, measure)))
         for piece in made.batch(_PIECE).prefetch(2).as_numpy_iterator():
             values = piece[0] if isinstance(piece, tuple) else piece
             yield values.astype(np.int64)
@@ -277,8 +287,7 @@ class _Scanned:
                 raise NotRebuildable(f"a group of key {key} has {size} elements")
 
             def rows(times: int, code: int = code) -> list[int]:
-                leaves = source.leaves(self.edited, np.array([code]))
-                made = whole.dataset([leaf.repeat(times) for leaf in leaves])
+                made = source.elements(whole, np.array([code]), times=times)
                 count = made.map(without_autograph(lambda *parts: tf.shape(parts[0])[0]))
                 return [int(one) for one in count.as_numpy_iterator()]
 
@@ -298,9 +307,9 @@ class _Scanned:
 
 @dataclass(kw_only=True)
 class _Source:
-    """The examples of a source in the order of their codes.
+    """The examples of all sources in the order of their codes.
 
-    wanted: bool[size], which of them the pipeline reads. codes: None where they are counted.
+    wanted: bool[sources, size], which of them each reads. codes: None where they are counted.
     """
 
     size: int
@@ -311,61 +320,92 @@ class _Source:
     @classmethod
     def of(cls, edited: EditedGraph) -> _Source:
         leaves = edited.root.leaves
-        if not any(reads_files(leaf.operation) for leaf in leaves):
-            for op in (leaf.operation.op for leaf in leaves if leaf.operation.inputs):
-                if op != "RepeatDataset":  # of one element, which tells no others apart
-                    raise NotRebuildable(f"{graph.call_name(op)} is before it")
-            opened = [node_source(edited.graph, leaf).open(0, 0) for leaf in leaves]
-            sizes = {int(one.cardinality()) for one in opened}
-            size = min((one for one in sizes if one >= 0), default=-1)
-            if size < 0:
-                raise NotRebuildable("its source has no known length")
-            of_leaf = dict(zip(map(id, leaves), opened, strict=True))
-            wanted = np.ones(size, bool)
-            return cls(size=size, wanted=wanted, codes=None, opened=lambda one: of_leaf[id(one)])
-        (leaf,) = leaves
-        listed = found_reader(leaf.operation).listed
-        dataset = listed.dataset
-        ranges = resolve_subsplit(listed.spec, dataset).ranges
-        given = reads_of(dataset, ranges)
-        codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], given)
-        wanted = np.zeros(codes.num_codes, bool)
-        for first, take in zip(codes.first_codes(given), given.take, strict=True):
-            wanted[first : first + take] = True
-        types = [one.dtype.name for one in spec_of(leaf.operation)]
-        if types not in (["string"], ["string", "string"]):
-            raise NotRebuildable(f"{leaf.operation.op} reads files in a way of its own")
-        reader = RecordReader(
-            builder=SimpleNamespace(info=SimpleNamespace(file_format=dataset.file_format)),
-            codes=codes,
-            cycle=1,
-            block=1,
-            with_ids=len(types) == 2,
-        )
+        if any(reads_files(leaf.operation) for leaf in leaves):
+            return cls._of_files(leaves)
+        if edited.num_sources != 1:
+            raise NotRebuildable("its examples come from several sources, each counted from 0")
+        for op in (leaf.operation.op for leaf in leaves if leaf.operation.inputs):
+            if op != "RepeatDataset":  # of one element, which tells no others apart
+                raise NotRebuildable(f"{graph.call_name(op)} is before it")
+        opened = {leaf.leaf: node_source(edited.graph, leaf).open(0, 0) for leaf in leaves}
+        sizes = [int(one.cardinality()) for one in opened.values()]
+        size = min((one for one in sizes if one >= 0), default=-1)
+        if size < 0:
+            raise NotRebuildable("its source has no known length")
+        wanted = np.ones((1, size), bool)
+        return cls(size=size, wanted=wanted, codes=None, opened=lambda leaf: opened[leaf.leaf])
+
+    @classmethod
+    def _of_files(cls, leaves: list[GraphNode]) -> _Source:
+        if not all(reads_files(leaf.operation) for leaf in leaves):
+            raise NotRebuildable("only some of its sources read files")
+        listed = [found_reader(leaf.operation).listed for leaf in leaves]
+        dataset = listed[0].dataset
+        if any(one.dataset.fingerprint != dataset.fingerprint for one in listed):
+            raise NotRebuildable("its examples come from several datasets")
+        parts = [resolve_subsplit(one.spec, dataset).ranges for one in listed]
+        given = [reads_of(dataset, ranges) for ranges in parts]
+        names = [piece.split.name for ranges in parts for piece in ranges]
+        codes = ExampleCodes(dataset, names, *given)
+        wanted = np.zeros((len(leaves), codes.num_codes), bool)
+        for row, reads in zip(wanted, given, strict=True):
+            for first, take in zip(codes.first_codes(reads), reads.take, strict=True):
+                row[first : first + take] = True
+        if wanted.sum(axis=0).max() > 1:
+            raise NotRebuildable("several sources read the same examples")
+        types = [[kind.dtype.name for kind in spec_of(leaf.operation)] for leaf in leaves]
+        if any(kinds not in (["string"], ["string", "string"]) for kinds in types):
+            raise NotRebuildable("a reader reads files in a way of its own")
         splits = map(dataset.split, codes.splits.names)
         whole = [SplitRange(split=split, start=0, stop=split.num_examples) for split in splits]
-        return cls(
-            size=codes.num_codes,
-            wanted=wanted,
-            codes=codes,
-            opened=lambda _: _ids_first(reader.read(reads_of(dataset, whole)), len(types)),
-        )
 
-    def leaves(self, edited: EditedGraph, codes: Int64s) -> list[Any]:
-        """Return the elements of some codes, ascending, for each leaf."""
+        def opened(leaf: GraphNode) -> Any:
+            reader = RecordReader(
+                builder=SimpleNamespace(info=SimpleNamespace(file_format=dataset.file_format)),
+                codes=codes,
+                cycle=1,
+                block=1,
+                with_ids=len(spec_of(leaf.operation)) == 2,
+            )
+            records = reader.read(reads_of(dataset, whole))
+            if not reader.with_ids:
+                return records
+            # TFDS's reader yields the id first.
+            return records.map(without_autograph(lambda record, tfds_id: (tfds_id, record)))
+
+        return cls(size=codes.num_codes, wanted=wanted, codes=codes, opened=opened)
+
+    def below(self, node: GraphNode) -> Any:
+        """Return which examples come from the sources below a node, bool[size]."""
+        return np.any(self.wanted[sorted({leaf.source or 0 for leaf in node.leaves})], axis=0)
+
+    def elements(self, edited: EditedGraph, codes: Int64s, *, times: int = 1) -> Any:
+        """Return what a graph makes of codes, ascending and all of one source, so many times."""
         tf = tensorflow()
+        sets = tf.data.Dataset
         first, stop = int(codes[0]), int(codes[-1]) + 1
+        (source,) = np.flatnonzero(self.wanted[:, first])
         chosen = np.zeros(stop - first, bool)
         chosen[codes - first] = True
         found = []
         for leaf in edited.root.leaves:
-            made = self.opened(leaf).skip(first).take(stop - first)
+            made = self.opened(leaf)
+            if leaf.source != source:
+                found.append(made.take(0))
+                continue
+            made = made.skip(first).take(stop - first)
             if not chosen.all():
-                pairs = tf.data.Dataset.zip((tf.data.Dataset.from_tensor_slices(chosen), made))
+                pairs = sets.zip((sets.from_tensor_slices(chosen), made))
                 pairs = pairs.filter(without_autograph(lambda is_chosen, _: is_chosen))
                 made = pairs.map(without_autograph(lambda _, one: one))
-            found.append(made)
-        return found
+            found.append(made.repeat(times))
+        branches = (
+            next((i for i, one in enumerate(merged.inputs) if source in _sources(one)), 0)
+            for merged in edited.merges
+        )
+        count = len(codes) * times
+        chosen = [sets.from_tensors(np.int64(index)).repeat(count) for index in branches]
+        return edited.dataset(found, chosen)
 
     def by_split(self, column: Int64s) -> Iterable[tuple[str, Int64s]]:
         """Yield the values of each split."""
@@ -376,11 +416,16 @@ class _Source:
         yield from zip(self.codes.splits.names, parts, strict=True)
 
 
-def _ids_first(records: Any, num_parts: int) -> Any:
-    """Return records as TFDS's reader yields them: the id, and then the record."""
-    if num_parts == 1:
-        return records
-    return records.map(without_autograph(lambda record, tfds_id: (tfds_id, record)))
+def _sources(node: GraphNode) -> set[int | None]:
+    return {leaf.source for leaf in node.leaves}
+
+
+def _measured(parts: Any, measure: str) -> Any:
+    """Return the tokens of each feature of an example."""
+    tf = tensorflow()
+    if measure == "all":
+        return tf.stack([tf.size(part, tf.int64) for part in parts])
+    return tf.stack([tf.math.count_nonzero(part, dtype=tf.int64) for part in parts])
 
 
 def _mapped(here: Operation, function: str, kind: Any) -> Operation:
@@ -472,13 +517,12 @@ class _Packer:
         )
         self._size = graph.constant(scanned.window.others[0])  # type: ignore[union-attr]
 
-    def proven(self) -> tuple[tuple[int, ...], Callable[[Any], Any]]:
-        """Return how many tokens a row holds of each feature, and what counts them.
+    def proven(self) -> tuple[tuple[int, ...], str]:
+        """Return how many tokens a row holds of each feature, and which count: not 0, or "all".
 
         Raises:
             NotRebuildable: it makes other rows.
         """
-        tf = tensorflow()
         # Of one example, whose tokens tell the features apart.
         rows = self._run([[np.full(2, 100 + index) for index in range(len(self._specs))]])
         if len(rows) != 1:
@@ -492,11 +536,7 @@ class _Packer:
         sizes = tuple(len(rows[0][column]) for column in self._columns)
         for measure in ("tokens", "all"):
             if all(self._agrees(number, sizes, measure) for number in range(8)):
-                if measure == "tokens":
-                    return sizes, lambda parts: tf.stack(
-                        [tf.math.count_nonzero(part, dtype=tf.int64) for part in parts]
-                    )
-                return sizes, lambda parts: tf.stack([tf.size(part, tf.int64) for part in parts])
+                return sizes, measure
         raise NotRebuildable(
             "it packs a window in a way that is not known: that of Tensor2Tensor, seqio, T5, Flax "
             "and MaxText is"
@@ -590,7 +630,10 @@ class _Digests:
     def of_operation(self, here: Operation) -> str:
         """Return the hash of an operation and of what it reads, down to the files."""
         if reads_files(here):
-            return "files"
+            try:
+                return found_reader(here).listed.dataset.fingerprint
+            except UnknownReaderError:
+                return "files"  # of an order that is not known either
         if here.op in (*graph.GUARDS, *graph.CHOOSES, "PrefetchDataset") and (
             here.op not in _STAGES
         ):
