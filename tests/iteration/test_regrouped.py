@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.build import build, iteration_of_pass
 from shardctl.iteration.iteration import NOTHING
 from shardctl.iteration.regrouped import Kept
