@@ -41,7 +41,8 @@ from shardctl.verbs.hosts.answer import Comparison as Comparison, HostsPlan as H
 from shardctl.verbs.hosts.answer import hosts as hosts
 from shardctl.verbs.hosts.sharing import Strategy as Strategy
 from shardctl.verbs.index.check import IndexCheck as IndexCheck, check_index as check_index
-from shardctl.verbs.inspect.answer import InspectedStage as InspectedStage, Inspection as Inspection
+from shardctl.verbs.inspect.answer import Cure as Cure, InspectedStage as InspectedStage
+from shardctl.verbs.inspect.answer import Inspection as Inspection
 from shardctl.verbs.inspect.answer import OpenStage as OpenStage, SourceLine as SourceLine
 from shardctl.verbs.layout.answer import Layout as Layout, Shard as Shard
 from shardctl.verbs.layout.answer import SplitLayout as SplitLayout, layout as layout

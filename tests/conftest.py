@@ -10,6 +10,7 @@ import os
 import secrets
 import sys
 import types
+import zlib
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -68,7 +69,11 @@ ON_DEMAND = ("fuzz", "slow")
 QUICK = "not tensorflow"
 
 # What a shell may say of fuzz tests.
-KEPT = ("SHARDCTL_FUZZ", "SHARDCTL_GOLDEN", "SHARDCTL_PIPELINES", "SHARDCTL_SEED")
+KEPT = ("SHARDCTL_FUZZ", "SHARDCTL_GOLDEN", "SHARDCTL_PIPELINES", "SHARDCTL_SEED", "SHARDCTL_SLOW")
+
+# One slow test in so many is run; the seed of the run chooses which.
+SLOW = int(os.environ.get("SHARDCTL_SLOW", "1"))
+_SEED = os.environ.get("SHARDCTL_SEED", "").encode()
 
 NAMES_TENSORFLOW = ("no_seed_from_another_test",)  # without a need of it
 
@@ -186,10 +191,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     marks = {item: {mark.name for mark in item.iter_markers()} for item in items}
     left_out = {kind for kind in ON_DEMAND if kind not in config.option.markexpr}
     left_out |= {"long"} if config.option.markexpr == QUICK else set()
-    unwanted = [item for item in items if not left_out.isdisjoint(marks[item])]
+    unwanted = {
+        item
+        for item in items
+        if not left_out.isdisjoint(marks[item])
+        or ("slow" in marks[item] and zlib.crc32(_SEED + item.nodeid.encode()) % SLOW)
+    }
     if unwanted and not _names_tests(config):
-        config.hook.pytest_deselected(items=unwanted)
-        items[:] = [item for item in items if left_out.isdisjoint(marks[item])]
+        config.hook.pytest_deselected(items=[*unwanted])
+        items[:] = [item for item in items if item not in unwanted]
     # In one process what needs no TensorFlow comes first, so that a mistake shows in seconds. Of
     # several the first begins with TensorFlow, and where tests are few the others never load it.
     several = hasattr(config, "workerinput")

@@ -150,10 +150,10 @@ check_index(layout=w.layout_of_records, paths=[w.records], checksums=True, jobs=
     watch=watch)
 check_index(layout=w.layout_of_records, paths=[], runner=LocalRunner())
 beam_runner(options=["--direct_num_workers=2"])
-inspect(dataset=counting, loop="keras-fit")
+inspect(dataset=counting, loop="keras-fit", assume_seeds=True)
 Inspection.ids: w.inspection.ids(pass_index=2)
 Inspection.order: w.inspection.order(pass_index=2)
-tfds.inspect(dataset=counting, loop="keras-fit")
+tfds.inspect(dataset=counting, loop="keras-fit", assume_seeds=True)
 tfds.resume_like(dataset=counting, consumed=4, pass_index=1, loop="python")
 tfds.resume_like(dataset=counting, steps=4)
 tfds.verify_dataset(dataset=lambda: w.builder.as_dataset(split="train"), pass_index=1,

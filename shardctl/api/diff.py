@@ -18,14 +18,9 @@ from shardctl.files.fields import said_about
 from shardctl.metadata.project_file import Project, located, read_project
 from shardctl.metadata.reference import NamedDataset, choose_dataset, read_dataset
 from shardctl.order.plan_order import plan_order
+from shardctl.saved import snapshot_file
 from shardctl.saved.resume_plan import ListedPlan, PlanListing, ResumePlan
 from shardctl.saved.snapshot import Snapshot, ref_as_pinned, spec_as_pinned
-from shardctl.saved.snapshot_file import (
-    comparable_of,
-    listing_of_plan,
-    parsed_file,
-    read_comparable,
-)
 from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, with_keywords
 from shardctl.spec.reads import reads_of
@@ -41,6 +36,7 @@ from shardctl.verbs.snapshot.answer import TakenSnapshot, snapshot
 _Snapshots = Snapshot | TakenSnapshot | PinnedOrder
 _Plans = ResumePlan | Plans | PlanListing
 _Path = str | os.PathLike[str]
+_Opened = PinnedOrder | PlanListing
 
 
 def _one_of(values: Any, needed: str, several: str) -> Kind:
@@ -129,28 +125,35 @@ def diff(
             "dataset, spec and settings are about the order as it is now; leave them out, or actual"
         )
     second, other = _opened(actual, "actual")
+    return diff_of(first, second, (label, other), exact_limit)
+
+
+def diff_of(
+    first: _Opened, second: _Opened, labels: tuple[str, str], exact_limit: int = EXACT_LIMIT
+) -> Diff | PlansDiff:
+    """Return where two orders, or two plans, differ; `labels` are what they are called."""
     if isinstance(first, PinnedOrder) and isinstance(second, PinnedOrder):
         return compare(first, second, exact_limit=exact_limit)
     if isinstance(first, PlanListing) and isinstance(second, PlanListing):
-        return diff_plans(first, second, labels=(label, other))
+        return diff_plans(first, second, labels=labels)
     kinds = ["snapshot" if isinstance(one, PinnedOrder) else "plan" for one in (first, second)]
     raise UsageError(
-        f"{quoted(label, 200)} is a {kinds[0]} and {quoted(other, 200)} a {kinds[1]}; two of one "
-        "kind are compared"
+        f"{quoted(labels[0], 200)} is a {kinds[0]} and {quoted(labels[1], 200)} a {kinds[1]}; two "
+        "of one kind are compared"
     )
 
 
-def _opened(given: Any, name: str) -> tuple[PinnedOrder | PlanListing, str]:
+def _opened(given: Any, name: str) -> tuple[_Opened, str]:
     """Return what is compared of a side, and what it is called."""
     label = name
     if isinstance(given, str | os.PathLike):
         label = printable(os.fspath(given))
-        given = read_comparable(Path(given))
+        given = snapshot_file.read_comparable(Path(given))
     if isinstance(given, _Snapshots):
         pinned = _pinned(given, label)
         return pinned, pinned.label
     if isinstance(given, ResumePlan):
-        return listing_of_plan(given), label
+        return snapshot_file.listing_of_plan(given), label
     return _listing(given) if isinstance(given, Plans) else given, label
 
 
@@ -311,11 +314,11 @@ def opened_report(given: Any, name: str) -> Opened:
         return Opened(label=name, dataset=of.dataset, spec=of.spec, settings=of.settings)
     path = Path(given)
     label = printable(os.fspath(given))
-    document = parsed_file(read_file(path), source=label, wanted="settings file")
+    document = snapshot_file.parsed_file(read_file(path), source=label, wanted="settings file")
     # A file without a setting is no settings file: it may be a snapshot that was cut off.
     is_settings = any(value is not None for value in document.values())
     if not is_settings or {"kind", "format_version"} & document.keys():
-        found = comparable_of(document, source=label)
+        found = snapshot_file.comparable_of(document, source=label)
         if not isinstance(found, Snapshot):
             kind = "a plan to resume" if found.kind == "resume" else "a plan"
             raise UsageError(

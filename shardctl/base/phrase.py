@@ -38,6 +38,9 @@ _MARKER = re.compile(
 )
 
 
+_TRUTHS = {"True": True, "False": False}
+
+
 def option_name(argument: str) -> str:
     """Return the option that sets an argument, by the argument's name."""
     return OPTION_BY_ARGUMENT.get(argument) or f"--{printable(argument).replace('_', '-')}"
@@ -85,13 +88,9 @@ def phrase(template: str, *values: object, **arguments: object) -> str:
             return option(name, arguments[name], given=True)
         if text is None:
             return option(name)
-        return option(name, _switch(text) if text else arguments[name])
+        return option(name, _TRUTHS.get(text, text) if text else arguments[name])
 
     return _MARKER.sub(filled, template)
-
-
-def _switch(text: str) -> object:
-    return text == "True" if text in ("True", "False") else text
 
 
 def refused(template: str, *values: object, **arguments: object) -> UsageError:

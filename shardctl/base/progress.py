@@ -45,10 +45,10 @@ class Progress:
 
     def __init__(
         self,
-        watch: Watch | None,
         what: str,
         total: int,
         *,
+        watch: Watch | None = None,
         per_second: int = IDS_PER_SECOND,
         instead: str = _LESS,
     ) -> None:
@@ -65,7 +65,7 @@ class Progress:
     def advance(self, count: int) -> None:
         """Note that so much more is done.
 
-        >>> Progress(lambda *report: print(report), "files", 2).advance(3)
+        >>> Progress("files", 2, watch=lambda *report: print(report)).advance(3)
         ('files', 2, 2)
         """
         self._done = min(self._done + count, self._total)

@@ -21,21 +21,9 @@ from typer.models import OptionInfo
 
 import shardctl
 from shardctl.base.text import choices, nearest_first, quoted
+from shardctl.cli import output
 from shardctl.cli.options.dataset import DatasetOptions
 from shardctl.cli.options.shared import Parser, Shared, Word
-from shardctl.cli.output import (
-    HOSTS,
-    LOADER,
-    MORE,
-    OPTION_PANELS,
-    ORDER,
-    OUTPUT,
-    SHORT_PANELS,
-    THIS_COMMAND,
-    Formats,
-    OutputOptions,
-    ProgressBars,
-)
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.guide.guides import GUIDE_OF_COMMAND
 from shardctl.loaders.loader import LOADERS
@@ -109,16 +97,19 @@ class _WithHelpPage:
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         is_whole, loader = _is_whole(ctx), _loader_in(ctx.obj or ())
-        panels: dict[str, list[Any]] = {"Arguments": [], **{title: [] for title in OPTION_PANELS}}
+        panels: dict[str, list[Any]] = {
+            "Arguments": [],
+            **{title: [] for title in output.OPTION_PANELS},
+        }
         for parameter in sorted(self.get_params(ctx), key=lambda one: one.param_type_name):
-            title = getattr(parameter, "rich_help_panel", None) or THIS_COMMAND
-            title = OUTPUT if parameter.name == "help" else title
+            title = getattr(parameter, "rich_help_panel", None) or output.THIS_COMMAND
+            title = output.OUTPUT if parameter.name == "help" else title
             title = title if parameter.param_type_name == "option" else "Arguments"
             record = parameter.get_help_record(ctx)
             if record and is_whole:
                 panels[title] += [record]
             elif record and _is_in_short(parameter.name, title, loader):
-                title = SHORT_PANELS.get(title, title)
+                title = output.SHORT_PANELS.get(title, title)
                 panels.setdefault(title, []).append(_in_short(*record))
         commands = getattr(self, "commands", {})
         if commands:
@@ -146,12 +137,12 @@ class _WithHelpPage:
         guide = GUIDE_OF_COMMAND.get(self.name or "")
         panels = {getattr(one, "rich_help_panel", None) for one in ctx.command.params}
         is_whole = _is_whole(ctx)
-        texts = [self.epilog, _ALIASES if is_whole and ORDER in panels else None]
+        texts = [self.epilog, _ALIASES if is_whole and output.ORDER in panels else None]
         for text in filter(None, (*texts, guide and f"Guide: shardctl help {guide}")):
             formatter.write_paragraph()
             formatter.write_text(text)
         if not is_whole:
-            others = "; those of a loader: --loader NAME -h" if LOADER in panels else ""
+            others = "; those of a loader: --loader NAME -h" if output.LOADER in panels else ""
             formatter.write_text(f"All options: shardctl {self.name} --help-all{others}")
 
 
@@ -193,12 +184,12 @@ def _loader_in(arguments: Sequence[str]) -> str | None:
 
 def _is_in_short(name: str, panel: str, loader: str | None) -> bool:
     """Return whether `-h` shows an option: the command's own, or one that most people set."""
-    if panel in (ORDER, HOSTS, LOADER):
+    if panel in (output.ORDER, output.HOSTS, output.LOADER):
         setting = SETTING_BY_FIELD[name]
         if loader is None:
             return setting.is_common
         return setting.is_read_by(loader) and (setting.is_common or setting.about == "loader")
-    return panel in ("Arguments", THIS_COMMAND) or name in ("dataset", "format", "output")
+    return panel in ("Arguments", output.THIS_COMMAND) or name in ("dataset", "format", "output")
 
 
 def _show_whole(ctx: typer.Context, wanted: bool) -> None:
@@ -258,7 +249,7 @@ def application(*names: str) -> Any:
     for name in names:
         module = importlib.import_module(module_of(name))
         command = getattr(module, name)
-        formats: Formats = module.FORMATS
+        formats: output.Formats = module.FORMATS
         page = inspect.getdoc(command) or ""
         summary = " ".join(page.partition("\n\n")[0].split())
         register = app.command(name, cls=_Command, help=page, short_help=summary)
@@ -293,7 +284,12 @@ def _root(version: Annotated[bool, _VERSION] = False) -> None:
 
 Documented = Mapping[str, tuple[str, str, str | None]]  # the metavar, the help, the panel
 # The parts of a docstring, each with the panel of its options, if it is not that of the command.
-_PARTS = {"Arguments": None, "Options": None, "More options": MORE, "Output options": OUTPUT}
+_PARTS = {
+    "Arguments": None,
+    "Options": None,
+    "More options": output.MORE,
+    "Output options": output.OUTPUT,
+}
 _SECTIONS = "|".join(_PARTS)
 
 
@@ -322,13 +318,13 @@ def _is_group(annotation: object) -> TypeGuard[type[Any]]:
     )
 
 
-def _parameters_of(group: type[Any], formats: Formats) -> list[inspect.Parameter]:
+def _parameters_of(group: type[Any], formats: output.Formats) -> list[inspect.Parameter]:
     """Return a parameter for each option of a group: those it names itself, else its fields."""
     if hasattr(group, "parameters"):
         return [typer_parameter(*one) for one in group.parameters()]
     annotations = get_type_hints(group, include_extras=True)
     # Commands have different formats, so that option is made by the command's own `Formats`.
-    if group is OutputOptions:
+    if group is output.OutputOptions:
         annotations["format"] = formats.option
         if "json" not in formats.names:
             del annotations["json"]
@@ -416,7 +412,7 @@ def _read_stdin_once(values: Mapping[str, Any]) -> None:
         raise UsageError("- is stdin, which can be read only once; name a file")
 
 
-def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[..., None]:
+def spelled_out(command: Callable[..., None], formats: output.Formats) -> Callable[..., None]:
     """Return `command` with each parameter that is an option group replaced by its options.
 
     Every command takes `--color` besides.
@@ -447,11 +443,11 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
             values[name] = group(**{member: values.pop(member) for member in names})
             if group is DatasetOptions:
                 values[name] = replace(values[name], must_be_named=keeps)
-            if group is OutputOptions:
+            if group is output.OutputOptions:
                 chosen = formats.chosen(values[name], picture=values.get("picture"))
                 values[name] = replace(values[name], format=chosen)
         try:
-            with ProgressBars():
+            with output.ProgressBars():
                 command(**values)
         except ShardctlError as error:
             for name in groups:  # a group knows what was taken from shardctl.yaml in its place

@@ -77,7 +77,7 @@ def in_place_of(text: str, word: str, incomplete: str, line: str) -> str | None:
     # Within an open quote the rest follows as it is; outside, characters that act in a shell are
     # escaped.
     rest = word.removeprefix(incomplete)
-    if _open_quote(line):
+    if _split(line)[1] in ("'", '"'):
         return text + rest
     if text[-1:] in ("'", '"') and text[-2:-1] != "\\":  # closed, and opened again
         return text[:-1] + rest + text[-1]
@@ -113,10 +113,6 @@ def split_line(line: str) -> list[str]:
     words, missing = _split(line)
     # A quote that is still open is closed for the parse, one missing character at a time.
     return split_line(line + missing) if missing else words
-
-
-def _open_quote(line: str) -> bool:
-    return _split(line)[1] in ("'", '"')
 
 
 def _split(line: str) -> tuple[list[str], str]:

@@ -319,6 +319,8 @@ _ENDINGS = {
     ".htm": ("html",),
     ".py": ("python",),
     ".md": ("markdown",),
+    ".patch": ("patch",),
+    ".diff": ("patch",),
 }
 
 # What is of no use on a terminal, in words.
@@ -463,21 +465,18 @@ def _say_assumptions(answer: object = None) -> None:
         say(f"assumed: {text}")
 
 
-def verb_formats(module: str, verb: str, *, pictures: bool = False) -> dict[str, Renderer]:
+def formats_of(verb: str, answer: str = "", *, pictures: bool = False, **more: Renderer) -> Formats:
     """Return the formats that answers have: a table for people, the others for programs, pictures.
 
-    The module names their functions after the verb.
+    The view of a verb names their functions after the answer, which is named like the verb mostly.
 
-    >>> list(verb_formats("verbs.plan.view", "plan"))
-    ['table', 'json', 'yaml', 'csv']
+    >>> formats_of("plan").names
+    ('table', 'json', 'yaml', 'csv')
     """
-    return {
-        "table": as_table(f"{module}:{verb}_table"),
-        "json": as_json(f"{module}:{verb}_document"),
-        "yaml": as_yaml(f"{module}:{verb}_document"),
-        "csv": as_csv(f"{module}:{verb}_rows"),
-        **({"svg": as_svg} if pictures else {}),
-    }
+    name = f"verbs.{verb}.view:{answer or verb}"
+    made = {"table": as_table(f"{name}_table"), "json": as_json(f"{name}_document")}
+    made |= {"yaml": as_yaml(f"{name}_document"), "csv": as_csv(f"{name}_rows")}
+    return Formats(renderers={**made, **({"svg": as_svg} if pictures else {}), **more})
 
 
 def as_svg(answer: tuple[Any, ...], *_: object) -> Iterator[str]:

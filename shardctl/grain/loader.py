@@ -21,16 +21,7 @@ from shardctl.grain.states import (
     order_from,
     place_text,
 )
-from shardctl.live.key_order import (
-    BuilderOrDataset,
-    DataSource,
-    HasOrder,
-    KeyOrder,
-    check_number,
-    check_source,
-    record_at,
-    with_types,
-)
+from shardctl.live import key_order
 from shardctl.loaders.loader import LOADERS, library
 from shardctl.saved.position_file import position_text
 from shardctl.settings.keywords import LoaderSettings, Unpack
@@ -39,7 +30,7 @@ from shardctl.settings.read_settings import ReadSettings, SettingsLike
 _MOST_WORKERS = 10_000
 
 
-class Sampler(HasOrder):
+class Sampler(key_order.HasOrder):
     """The order in which tf.data reads a spec, as `grain.DataLoader` asks for it.
 
     Record `i` of it is the one that tf.data yields as number `i`, by its key in
@@ -75,7 +66,7 @@ class Sampler(HasOrder):
     @checked
     def __init__(
         self,
-        dataset: BuilderOrDataset,
+        dataset: key_order.BuilderOrDataset,
         spec: str | None = None,
         settings: SettingsLike | None = None,
         *,
@@ -95,9 +86,9 @@ class Sampler(HasOrder):
                 "use shardctl.grain.data_loader, which is exact"
             )
 
-    def _take(self, order: KeyOrder, *, workers: int, seed: int | None) -> None:
-        check_number("workers", workers, _MOST_WORKERS)
-        check_number("seed", seed or 0, (1 << 32) - 1)  # as Grain's own samplers take it
+    def _take(self, order: key_order.KeyOrder, *, workers: int, seed: int | None) -> None:
+        key_order.check_number("workers", workers, _MOST_WORKERS)
+        key_order.check_number("seed", seed or 0, (1 << 32) - 1)  # as Grain's own samplers take it
         self._order, self._workers, self._seed = order, workers, seed
         # Fewer than two workers read in order, so nothing has to be dealt.
         batch = 1 if workers < 2 else order.settings.batch or 1
@@ -140,7 +131,9 @@ class Sampler(HasOrder):
         Raises:
             DatasetError: no state of a DataLoader over a sampler of shardctl.
         """
-        return position_text(record_at(self._order, consumed_of(state, source="the state")))
+        return position_text(
+            key_order.record_at(self._order, consumed_of(state, source="the state"))
+        )
 
     @checked
     def begin_epoch_of_fit(self, epoch: int) -> None:
@@ -158,7 +151,7 @@ class Sampler(HasOrder):
         return place_text(self._order, workers=self._workers, batch=batch, seed=self._seed)
 
 
-def order_of_fit(order: KeyOrder, epoch: int) -> KeyOrder:
+def order_of_fit(order: key_order.KeyOrder, epoch: int) -> key_order.KeyOrder:
     """Return the order of an epoch of `fit`, or the same where it begins in the midst of it.
 
     Raises:
@@ -199,8 +192,8 @@ _MOST_BUFFERED = 1_000_000
 
 @checked
 def data_loader(
-    source: DataSource,
-    dataset: BuilderOrDataset,
+    source: key_order.DataSource,
+    dataset: key_order.BuilderOrDataset,
     spec: str | None = None,
     settings: SettingsLike | None = None,
     *,
@@ -232,10 +225,10 @@ def data_loader(
         UnpredictableOrderError: the order is nondeterministic.
         MissingDependencyError: Grain is not installed.
     """
-    check_number("worker_buffer_size", worker_buffer_size, _MOST_BUFFERED)
+    key_order.check_number("worker_buffer_size", worker_buffer_size, _MOST_BUFFERED)
     order = order_from(dataset, spec, settings, consumed=consumed, states=states)
-    check_source(source, order)
-    source = with_types(source)
+    key_order.check_source(source, order)
+    source = key_order.with_types(source)
     library = grain()
     every = _with_batch(list(operations), order.settings, library.transforms, workers)
     sampler = Sampler.__new__(Sampler)  # one whose last round is filled with padding
@@ -393,8 +386,8 @@ def fit_epochs(dataset: object) -> Any:
 
 @checked
 def map_dataset(
-    source: DataSource,
-    dataset: BuilderOrDataset,
+    source: key_order.DataSource,
+    dataset: key_order.BuilderOrDataset,
     spec: str | None = None,
     settings: SettingsLike | None = None,
     *,
@@ -421,18 +414,20 @@ def map_dataset(
         MissingDependencyError: Grain is not installed.
     """
     order = order_from(dataset, spec, settings, consumed=consumed, states=states)
-    check_source(source, order)
-    return _kind("OrderedMapDataset")(grain().MapDataset.source(with_types(source)), order)
+    key_order.check_source(source, order)
+    return _kind("OrderedMapDataset")(
+        grain().MapDataset.source(key_order.with_types(source)), order
+    )
 
 
-class _Ordered(HasOrder):
+class _Ordered(key_order.HasOrder):
     """The records of a source in an order, each by its index from the place on."""
 
     _parent: Any  # of MapDataset, as are the next
     _stats: Any
     slice: Any
 
-    def __init__(self, records: Any, order: KeyOrder) -> None:
+    def __init__(self, records: Any, order: key_order.KeyOrder) -> None:
         super().__init__(records)  # type: ignore[call-arg]
         self._order = order
 
@@ -464,7 +459,7 @@ class _Ordered(HasOrder):
         width = (self._order.settings.batch or 1) if batch is None else batch
         # The last batch may be smaller, hence `min`.
         consumed = min(examples_of_elements(elements_of_iterator(state), width), len(self))
-        return position_text(record_at(self._order, self._order.consumed + consumed))
+        return position_text(key_order.record_at(self._order, self._order.consumed + consumed))
 
     @checked
     def begin_epoch_of_fit(self, epoch: int) -> None:

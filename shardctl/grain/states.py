@@ -18,13 +18,7 @@ from shardctl.files import fields
 from shardctl.files.parse import parse_json
 from shardctl.live.key_order import KeyOrder, continued, kind_of_state
 from shardctl.live.key_order import order_from as order_of_states
-from shardctl.saved.position_file import (
-    POSITION_KIND,
-    PositionRecord,
-    position_of_text,
-    stretch_document,
-    stretches_of_document,
-)
+from shardctl.saved import position_file
 from shardctl.settings.read_settings import ReadSettings, settings_in_force, settings_of_document
 
 
@@ -82,11 +76,11 @@ def consumed_of(state: Mapping[str, object], *, source: str) -> int:
     return _consumed(_place(state, source), state, source)
 
 
-def _record(state: bytes, order: KeyOrder, source: str) -> PositionRecord:
+def _record(state: bytes, order: KeyOrder, source: str) -> position_file.PositionRecord:
     document = fields.mapping(parse_json(state, source=source), source)
     # A position's own state is accepted as well.
-    if document.get("kind") == POSITION_KIND:
-        return position_of_text(state, source=source)
+    if document.get("kind") == position_file.POSITION_KIND:
+        return position_file.position_of_text(state, source=source)
     if _INDICES not in document:
         raise DatasetError(
             f"{source}: the state of an iterator of a MapDataset does not say of which order; give "
@@ -331,13 +325,13 @@ def place_text(order: KeyOrder, **others: int | None) -> str:
         **{name: value for name, value in others.items() if value is not None},
     }
     if order.stretches:
-        document["stretches"] = [stretch_document(one) for one in order.stretches]
+        document["stretches"] = [position_file.stretch_document(one) for one in order.stretches]
     return f"shardctl.grain.Sampler({json.dumps(document)})"
 
 
 def record_of_place(
     place: Mapping[str, object], dataset: Dataset, consumed: int, *, source: str
-) -> PositionRecord:
+) -> position_file.PositionRecord:
     """Return the position after so many examples of the order that a place is in.
 
     Raises:
@@ -355,10 +349,10 @@ def record_of_place(
             )
         settings = settings_in_force(ReadSettings(), ordered=identity.ordered)
         settings |= fields.mapping(place.get("settings"), "settings")
-        return PositionRecord(
+        return position_file.PositionRecord(
             dataset=identity,
             spec=fields.text(place.get("spec"), "spec"),
             settings=settings_of_document(settings, "settings"),
             consumed=consumed,
-            stretches=stretches_of_document(place.get("stretches", [])),
+            stretches=position_file.stretches_of_document(place.get("stretches", [])),
         )

@@ -9,7 +9,9 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
-from shardctl.iteration.iteration import UNKNOWN, Axis, InPlace, Node
+from shardctl.iteration.iteration import UNKNOWN, Axis, InPlace, Iteration, Node
+from shardctl.iteration.repeat import in_order
+from shardctl.stages.stages import Window
 
 
 class Batch(Node):
@@ -95,6 +97,87 @@ class BatchIteration(InPlace):
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         size = self._node.size
         yield from self._child.chunks(start * size, min(stop * size, self._child.pulled))
+
+
+class Windows(Node):
+    """`ds.window(..).flat_map(lambda w: w.batch(size))`: batches of neighbours, which may overlap.
+
+    >>> from shardctl.iteration.iteration import Source
+    >>> iteration = Windows(Source(range(7)), Window(size=2, shift=3, stride=2)).iterate()
+    >>> iteration.pull(9), iteration.examples(np.arange(3)).tolist()
+    (3, [0, 2, 3, 5, 6])
+    """
+
+    def __init__(self, child: Node, window: Window) -> None:
+        self.inputs, self.window = (child,), window
+        self.shape = (Axis(window.size, window.drop_remainder), *child.shape)
+
+    def cardinality_of(self, counts: Sequence[int]) -> int:
+        (count,) = counts
+        return count if count < 0 else self.window.whole_length(count)
+
+    @property
+    def cardinality(self) -> int:
+        return UNKNOWN  # as of any flat_map
+
+    def iterate(self) -> WindowIteration:
+        return WindowIteration(self.child.iterate(), self.window)
+
+
+class WindowIteration(Iteration):
+    """An iterator over windows: every so-manyth element of the input begins one."""
+
+    def __init__(self, child: Iteration, window: Window) -> None:
+        super().__init__()
+        self._child, self._window = child, window
+        self._shift = window.shift or window.size
+
+    def _advance(self, count: int) -> int:
+        wanted = self.pulled + count
+        # A window is yielded when its last element is read; what follows is not asked for yet.
+        self._child.pull((wanted - 1) * self._shift + self._window.span - self._child.pulled)
+        return min(wanted, self._window.whole_length(self._child.pulled)) - self.pulled
+
+    @property
+    def inputs(self) -> Sequence[Iteration]:
+        return (self._child,)
+
+    def _rows(self, elements: Int64s) -> Int64s:
+        """Return the number of elements of the input in each window."""
+        left = self._child.pulled - elements * self._shift
+        return np.minimum(-(-left // self._window.stride), self._window.size)
+
+    def _inputs_of(self, elements: Int64s) -> Int64s:
+        rows = self._rows(elements)
+        # As in `BatchIteration.examples`: numbers within each window, without a loop.
+        within = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows, rows)
+        return np.repeat(elements * self._shift, rows) + within * self._window.stride
+
+    @property
+    def width(self) -> int | None:
+        width, last = self._child.width, np.array([max(self.pulled - 1, 0)])
+        # Only windows at the end have fewer elements.
+        is_full = not self.pulled or self._rows(last)[0] == self._window.size
+        return None if width is None or not is_full else width * self._window.size
+
+    def widths(self, elements: Int64s) -> Int64s:
+        rows, width = self._rows(elements), self._child.width
+        if width is not None:
+            return rows * width
+        starts = np.cumsum(rows) - rows
+        return np.add.reduceat(self._child.widths(self._inputs_of(elements)), starts)
+
+    def examples(self, elements: Int64s) -> Int64s:
+        return self._child.examples(self._inputs_of(elements))
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        query, inputs = self._child.elements_of(codes)
+        places = np.arange(self._window.size) * self._window.stride
+        # int64[r, size]: the window in which each element would be at each place, if there is one.
+        windows, rest = np.divmod(inputs[:, None] - places, self._shift)
+        found, _ = np.nonzero((rest == 0) & (windows >= 0) & (windows < self.pulled))
+        kept = windows[(rest == 0) & (windows >= 0) & (windows < self.pulled)]
+        return in_order(query[found], kept)
 
 
 class Unbatch(Node):

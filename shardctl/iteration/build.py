@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.iteration.batch import Batch, Unbatch
-from shardctl.iteration.combinations import Chosen, Directed, Sampled, Zip
+from shardctl.iteration.batch import Batch, Unbatch, Windows
+from shardctl.iteration.combinations import Chosen, Directed, Interleaved, Sampled, Zip
 from shardctl.iteration.iteration import EVERYTHING, Iteration, Node, Source
 from shardctl.iteration.regrouped import Kept, Regrouped
 from shardctl.iteration.repeat import Concatenate, Repeat
@@ -132,6 +132,24 @@ def _sampled(self: Builder, source: call.SampleFromDatasets) -> Node:
     return Directed(data, Sampled(generator, cumulative), stop_on_empty=source.stop_on_empty)
 
 
+def _interleaved(self: Builder, source: call.InterleaveDatasets) -> Node:
+    inputs = [self.node_of(one) for one in source.inputs]
+    _check_choices(source.choices)
+    order = self.node_of(source.choices)
+    if source.is_legacy and source.block_length > 1 < source.cycle_length:
+        # What comes after the last elements of an input of less than a block is a matter of which
+        # thread is ready first (parallel_interleave_dataset_op.cc, of experimental).
+        lengths = [node.num_elements for node in inputs]
+        if any(length < 0 or length % source.block_length for length in lengths):
+            raise UnpredictableOrderError(
+                f"parallel_interleave with block_length={source.block_length}: where a dataset "
+                "ends within a block, timing decides what comes next; use ds.interleave"
+            )
+    # Threads take the next datasets before these are needed.
+    chosen = order if source.calls is None else self.read_ahead(order, "auto")
+    return Interleaved(inputs, Chosen(chosen), source.cycle_length, source.block_length)
+
+
 def _chosen(self: Builder, source: call.ChooseFromDatasets) -> Node:
     inputs = [self.node_of(one) for one in source.inputs]
     _check_choices(source.choices)
@@ -180,12 +198,14 @@ NODES: dict[type[parts.Part], Callable[..., Node]] = {
     call.Zip: lambda self, source: Zip([self.node_of(one) for one in source.inputs]),
     call.SampleFromDatasets: _sampled,
     call.ChooseFromDatasets: _chosen,
+    call.InterleaveDatasets: _interleaved,
     call.Shared: _shared,
     call.Shuffle: _shuffled,
     call.Repeat: lambda self, stage, node: Repeat(node, stage.count),
     call.Batch: lambda self, stage, node: Batch(
         node, stage.size, drop_remainder=stage.drop_remainder
     ),
+    call.Window: lambda self, stage, node: Windows(node, stage),
     call.Unbatch: lambda self, stage, node: Unbatch(node),
     call.Shard: lambda self, stage, node: Strided(node, first=stage.index, stride=stage.num_shards),
     call.Take: lambda self, stage, node: Strided(
@@ -194,6 +214,7 @@ NODES: dict[type[parts.Part], Callable[..., Node]] = {
     call.Skip: _skipped,
     call.Cache: lambda self, stage, node: Cache(node),
     call.Map: lambda self, stage, node: self.read_ahead(node, stage.calls or 0),
+    call.Scan: lambda self, stage, node: Strided(node),
     call.Prefetch: lambda self, stage, node: self.read_ahead(node, stage.size, has_prefetch=True),
     call.AssertCardinality: lambda self, stage, node: Asserted(node, stage.count),
     call.WithOptions: lambda self, stage, node: Strided(node),

@@ -600,3 +600,152 @@ class DirectedIteration(Iteration):
             queries.append(query)
             elements.append(self._turns.elements(number, places))
         return in_order(np.concatenate(queries), np.concatenate(elements))
+
+
+# `interleave` and `flat_map` whose function makes known datasets.
+
+
+class Interleaved(Node):
+    """`order.interleave(f)`: `cycle` datasets in turn, `block` elements of each.
+
+    data: what the function makes of each number. It makes it anew for each iterator, so that
+        nothing of it outlives one.
+
+    >>> from shardctl.iteration.iteration import Source
+    >>> data = (Source(range(3)), Source(range(10, 15)))
+    >>> iteration = Interleaved(data, Chosen(Source([1, 0, 1])), 2, 2).iterate()
+    >>> iteration.pull(99), iteration.examples(np.arange(13)).tolist()
+    (13, [10, 11, 0, 1, 12, 13, 2, 14, 10, 11, 12, 13, 14])
+    """
+
+    def __init__(self, data: Sequence[Node], order: Chosen, cycle: int, block: int) -> None:
+        self.data, self.order, self.cycle, self.block = tuple(data), order.node, cycle, block
+        self.inputs = (order.node,)
+        self.shape = shape_of_any(self.data)
+
+    @property
+    def is_infinite(self) -> bool:
+        return any(node.is_infinite for node in (self.order, *self.data))
+
+    def cardinality_of(self, counts: Sequence[int]) -> int:
+        return UNKNOWN  # what a function makes is not known before
+
+    def iterate(self) -> InterleavedIteration:
+        return InterleavedIteration(self)
+
+    def opened(self, number: int) -> Iteration:
+        """Return an iterator of the dataset that the function makes of a number."""
+        if not 0 <= number < len(self.data):
+            raise UsageError(f"interleave: {number} is none of its {len(self.data)} datasets")
+        node = self.data[number]
+        return (node if node.is_fixed else deepcopy(node)).iterate()
+
+
+class InterleavedIteration(Iteration):
+    """An iterator: visits of slots, each a run of elements of one dataset.
+
+    It follows tensorflow/core/kernels/data/interleave_dataset_op.cc.
+    """
+
+    def __init__(self, node: Interleaved) -> None:
+        super().__init__()
+        self._node, self._order = node, node.order.iterate()
+        self._slots: list[int | None] = [None] * node.cycle  # pieces, by their numbers
+        self._slot, self._in_block = 0, 0
+        self.pieces: list[Iteration] = []
+        self._numbers: list[int] = []  # of the dataset that each piece is of
+        # The piece of each run, its first element there, and here.
+        self._runs: list[tuple[int, int, int]] = []
+
+    def _advance(self, count: int) -> int:
+        done = 0
+        while done < count:
+            piece = self._slots[self._slot]
+            if piece is None:
+                if self._order.ended and self._slots.count(None) == self._node.cycle:
+                    break
+                if not self._open():
+                    self._next_slot()
+                continue
+            asked = min(self._node.block - self._in_block, count - done)
+            first = self.pieces[piece].pulled
+            got = self.pieces[piece].pull(asked)
+            if got:
+                self._runs.append((piece, first, self.pulled + done))
+            done, self._in_block = done + got, self._in_block + got
+            if got < asked:
+                self._slots[self._slot] = None
+            if got < asked or self._in_block == self._node.block:
+                self._next_slot()
+        return done
+
+    def _next_slot(self) -> None:
+        self._slot, self._in_block = (self._slot + 1) % self._node.cycle, 0
+
+    def _open(self) -> bool:
+        """Put the next dataset into the slot; return whether there is one."""
+        if not self._order.pull(1):
+            return False
+        with readings.counted(on=False):
+            (number,) = self._order.examples(np.array([self._order.pulled - 1])).tolist()
+        self._slots[self._slot] = len(self.pieces)
+        self.pieces.append(self._node.opened(number))
+        self._numbers.append(number)
+        return True
+
+    @property
+    def inputs(self) -> Sequence[Iteration]:
+        return (self._order, *self.pieces)
+
+    @property
+    def width(self) -> int | None:
+        return common_width(self.pieces)
+
+    @property
+    def num_readings(self) -> int:
+        return max((sum(each) for each in self._readings.values()), default=1)
+
+    @property
+    def _readings(self) -> dict[int, list[int]]:
+        """The readings of each piece of a dataset, by the number of that."""
+        found: dict[int, list[int]] = {}
+        for number, piece in zip(self._numbers, self.pieces, strict=True):
+            found.setdefault(number, []).append(piece.num_readings if piece.pulled else 0)
+        return found
+
+    def _of(self, elements: Int64s) -> Iterator[tuple[int, Int64s | slice, Int64s]]:
+        """Yield (piece, which of the elements, places in the piece)."""
+        runs = np.array(self._runs, np.int64).reshape(-1, 3)
+        found = runs[np.searchsorted(runs[:, 2], elements, "right") - 1]
+        places = found[:, 1] + elements - found[:, 2]
+        for piece, here in groups_of(found[:, 0]):
+            yield piece, here, places[here]
+
+    def widths(self, elements: Int64s) -> Int64s:
+        found = np.empty(len(elements), np.int64)
+        for piece, here, places in self._of(elements):
+            found[here] = self.pieces[piece].widths(places)
+        return found
+
+    def examples(self, elements: Int64s) -> Int64s:
+        parts = []
+        for piece, here, places in self._of(elements):
+            codes = self.pieces[piece].examples(places)
+            if readings.are_counted():
+                # Numbers of readings go on from those of the same dataset that were opened before.
+                number = self._numbers[piece]
+                codes = codes + sum(self._readings[number][: self._numbers[:piece].count(number)])
+            parts.append((here, codes))
+        return gathered(parts, self.widths(elements))
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        runs = np.array(self._runs, np.int64).reshape(-1, 3)
+        queries, elements = [_NONE], [_NONE]
+        for number, piece in enumerate(self.pieces):
+            own = runs[runs[:, 0] == number]
+            if len(own):
+                query, places = piece.elements_of(codes)
+                found = own[np.searchsorted(own[:, 1], places, "right") - 1]
+                queries.append(query)
+                elements.append(found[:, 2] + places - found[:, 1])
+        return in_order(np.concatenate(queries), np.concatenate(elements))

@@ -22,22 +22,12 @@ from shardctl.errors import MissingDependencyError, UnpredictableOrderError, Usa
 from shardctl.live.process import GaveUpError, LoaderProcess, Pieces
 from shardctl.loaders.loader import Loader, VerifiedVersion, same_version
 from shardctl.loaders.loader_sequence import Batches
-from shardctl.metadata.loader_versions import (
-    beside_of,
-    forget_verified,
-    installed_version,
-    keep_verified,
-)
+from shardctl.metadata import loader_versions
 from shardctl.order.file_formats import refuse_open_splits, resolved_spec
 from shardctl.order.loader_order import LoaderOrder, LoaderVersion, installed_loader_version
 from shardctl.order.plan_order import PlannedOrder, order_of_loader
 from shardctl.saved.resume_plan import ResumePlan
-from shardctl.settings.read_settings import (
-    ReadSettings,
-    SettingsLike,
-    as_settings,
-    settings_in_force,
-)
+from shardctl.settings import read_settings
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import resolve_subsplit
 from shardctl.verbs.resume.proof import prove
@@ -63,7 +53,7 @@ _READ: Source = "index ranges"
 def verify_loader(
     dataset: DatasetLike,
     spec: str | None = None,
-    settings: SettingsLike | None = None,
+    settings: read_settings.SettingsLike | None = None,
     *,
     take: Take = None,
     watch: Watch | None = None,
@@ -83,7 +73,7 @@ def verify_loader(
         UsageError: another version is asked for than the installed one; or as for `simulate`.
         MissingDependencyError: the library is not installed.
     """
-    dataset, settings = as_dataset(dataset), as_settings(settings)
+    dataset, settings = as_dataset(dataset), read_settings.as_settings(settings)
     loader, take = settings.reader, "all" if take == -1 else take
     version = version_here(loader, settings)
     resolved = resolved_spec(dataset, spec)
@@ -128,14 +118,14 @@ def verify_loader_plan(
     return replace(found, broken=proof.broken, unequal=(*found.unequal, *wrong))
 
 
-def version_here(loader: Loader, settings: ReadSettings) -> LoaderVersion:
+def version_here(loader: Loader, settings: read_settings.ReadSettings) -> LoaderVersion:
     """Return the installed version of the library of a loader, whether or not it is proven.
 
     Raises:
         MissingDependencyError: it is not installed.
         UsageError: another version is asked for.
     """
-    installed, named = installed_version(loader.library), settings.loader_version
+    installed, named = loader_versions.installed_version(loader.library), settings.loader_version
     if installed is None:
         raise MissingDependencyError(
             f"{loader.library} is not installed, and verify --loader {loader.name} runs it; "
@@ -163,21 +153,21 @@ def _compared(
     loader, total = order.loader, order.num_examples
     checks = check_files_read(order.reads, watch)
     size = taken(take, _READ, total)
-    progress = Progress(watch, "examples", size, per_second=_PER_SECOND)
+    progress = Progress("examples", size, watch=watch, per_second=_PER_SECOND)
     difference = first_difference(order, process.pieces(order.config), size, progress=progress)
     notes = (*checks.notes, f"{loader.title} runs over indices of the same number, not the files")
     cut = f"read: the first {size:,} of {total:,} examples; --take -1 reads them all"
     return Verification(
         dataset=dataset,
         spec=planned.spec,
-        pipeline=settings_in_force(order.settings, ordered=dataset.ordered),
+        pipeline=read_settings.settings_in_force(order.settings, ordered=dataset.ordered),
         num_examples=total,
         read=_READ,
         windows=(Window(start=0, stop=size, read=_READ),),
         first_difference=difference,
         num_files=checks.num_files,
         files=checks.findings,
-        versions={loader.library: order.version, **beside_of(loader.name)},
+        versions={loader.library: order.version, **loader_versions.beside_of(loader.name)},
         notes=(*notes, cut) if size < total else notes,
         warnings=planned.warnings,
         assumptions=planned.assumptions,
@@ -280,16 +270,16 @@ def _with_version(
     """Compare random settings with a version that is not proven; keep it if all are equal."""
     wrong = _wrong_setting(loader, version, process, watch)
     if wrong or found.unequal or found.first_difference is not None:
-        forget_verified(loader.name, version)
+        loader_versions.forget_verified(loader.name, version)
         return replace(found, unequal=(*found.unequal, wrong) if wrong else found.unequal)
-    failed = keep_verified(
+    failed = loader_versions.keep_verified(
         VerifiedVersion(
             loader=loader.name,
             version=version,
             rule=loader.rule_version,
             num_settings=NUM_SETTINGS,
             date=time.strftime("%Y-%m-%d"),
-            beside=beside_of(loader.name),
+            beside=loader_versions.beside_of(loader.name),
         )
     )
     said = (
@@ -304,7 +294,7 @@ def _wrong_setting(
     loader: Loader, version: str, process: LoaderProcess, watch: Watch | None
 ) -> str | None:
     """Return the first of some random settings whose real order is another one, in words."""
-    progress = Progress(watch, "settings", NUM_SETTINGS, per_second=10)
+    progress = Progress("settings", NUM_SETTINGS, watch=watch, per_second=10)
     # A fixed seed: two machines compare the same settings.
     random = Random(0)  # noqa: S311  # nothing to guess
     with closing(random_orders(loader, version, random)) as orders:
@@ -352,7 +342,7 @@ def random_orders(
         # Settings at random are often invalid; those are drawn again, up to a limit.
         dataset = _dataset(random)
         try:
-            settings = ReadSettings(
+            settings = read_settings.ReadSettings(
                 loader=loader.name,
                 loader_version=version,
                 **_values(loader, random, workers=drawn % every_workers == every_workers - 1),

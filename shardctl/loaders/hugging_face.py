@@ -11,32 +11,13 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import option, refused
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.loaders.hugging_face_eras import (
-    DEFAULT_BUFFER,
-    DEFAULT_INPUT_SHARDS,
-    Era,
-    assumed_of_streams,
-    check_tables,
-    era_of,
-    of_tables,
-)
-from shardctl.loaders.loader_sequence import (
-    Batches,
-    Deal,
-    Dealt,
-    EpochByEpoch,
-    EqualBatches,
-    LoaderConfig,
-    LoaderSequence,
-    UnequalBatches,
-    even_share,
-)
+from shardctl.loaders import hugging_face_eras, loader_sequence
 from shardctl.tfdata.shuffle_buffer import MAX_BUFFER, check_buffer
 
 _BYTES = 85  # of memory an example, of an epoch that is streamed
 
 
-def hugging_face_sequence(config: LoaderConfig) -> LoaderSequence:
+def hugging_face_sequence(config: loader_sequence.LoaderConfig) -> loader_sequence.LoaderSequence:
     """Return what one process of Hugging Face Datasets yields.
 
     A `Dataset` is shuffled, then split by node, as training scripts do; the other way round is
@@ -53,7 +34,7 @@ def hugging_face_sequence(config: LoaderConfig) -> LoaderSequence:
     return _by_index(config)
 
 
-def _by_index(config: LoaderConfig) -> LoaderSequence:
+def _by_index(config: loader_sequence.LoaderConfig) -> loader_sequence.LoaderSequence:
     """`Dataset.shuffle(seed)`, then `split_dataset_by_node`: one run of examples a host.
 
     A `Dataset` has no epochs: it is read in the same order each time.
@@ -71,7 +52,10 @@ def _by_index(config: LoaderConfig) -> LoaderSequence:
         )
     if config.input_shards is not None:
         raise refused("{} needs {streaming=True}", option("input_shards", config.input_shards))
-    n, share = config.num_examples, even_share(config.num_examples, config.host, config.num_hosts)
+    n, share = (
+        config.num_examples,
+        loader_sequence.even_share(config.num_examples, config.host, config.num_hosts),
+    )
     if n and not share:
         raise refused(
             "{}: datasets raises IndexError for a host that gets none of {} examples",
@@ -86,10 +70,10 @@ def _by_index(config: LoaderConfig) -> LoaderSequence:
         # A new generator of the same seed: every epoch has the same order.
         return np.random.default_rng(config.seed).permutation(n)
 
-    found = Dealt(
+    found = loader_sequence.Dealt(
         n,
         # One contiguous run of the permutation for each host.
-        Deal(first=share.start, size=config.whole_batches(len(share))),
+        loader_sequence.Deal(first=share.start, size=config.whole_batches(len(share))),
         epochs=config.epochs,
         permutation=permutation if shuffles else None,
         batch=config.batch,
@@ -98,15 +82,15 @@ def _by_index(config: LoaderConfig) -> LoaderSequence:
     return found
 
 
-def _streamed(config: LoaderConfig) -> LoaderSequence:
+def _streamed(config: loader_sequence.LoaderConfig) -> loader_sequence.LoaderSequence:
     """`IterableDataset.shuffle(seed, buffer_size)`, split by node, read by a DataLoader's workers.
 
     Each worker makes batches of its own, which are yielded in turn.
     """
-    era = era_of(config.version)
+    era = hugging_face_eras.era_of(config.version)
     # What depends on the version first, then what depends on the format.
     _check_streaming(config, era)
-    check_tables(config)
+    hugging_face_eras.check_tables(config)
     streaming = Streaming(config, era)
     block = config.batch or 1
     drops = config.drop_remainder
@@ -129,24 +113,26 @@ def _streamed(config: LoaderConfig) -> LoaderSequence:
             return streams[0] if streams else np.empty(0, np.int64)
         return in_turn(streams, block)[0]
 
-    batches: Batches | None = None
+    batches: loader_sequence.Batches | None = None
     # Equal epochs and no workers: batches are in closed form.
     if config.batch is not None and not config.workers and len(set(totals)) == 1:
-        batches = EqualBatches(totals[0], block, epochs=len(totals))
+        batches = loader_sequence.EqualBatches(totals[0], block, epochs=len(totals))
     elif config.batch is not None:
         # Only lengths are needed, so arrays of one byte an example stand in.
         lengths = [in_turn([np.empty(size, np.int8) for size in sizes], block)[1] for sizes in kept]
-        batches = UnequalBatches(np.concatenate([np.empty(0, np.int64), *lengths]))
+        batches = loader_sequence.UnequalBatches(np.concatenate([np.empty(0, np.int64), *lengths]))
     shuffles = config.seed is not None
     # The buffer holds all: a uniform permutation.
     whole = shuffles and not config.workers and streaming.buffer >= config.num_examples
-    found = EpochByEpoch(totals, epoch, batches=batches, shuffles=shuffles, is_uniform=whole)
+    found = loader_sequence.EpochByEpoch(
+        totals, epoch, batches=batches, shuffles=shuffles, is_uniform=whole
+    )
     found.num_in_turn = streaming.num_in_turn
     if config.num_hosts > 1 and streaming.shares_shards:
         found.among = streaming.indices_of_shards(epochs[0]) if epochs else None
     if config.num_hosts > 1 and not streaming.shares_shards:
         found.num_read = config.num_examples  # all of it, of which one in so many is kept
-    found.assumptions = assumed_of_streams(config)
+    found.assumptions = hugging_face_eras.assumed_of_streams(config)
     return found
 
 
@@ -160,7 +146,7 @@ def _check_size(num_examples: int) -> None:
         )
 
 
-def _check_streaming(config: LoaderConfig, era: Era) -> None:
+def _check_streaming(config: loader_sequence.LoaderConfig, era: hugging_face_eras.Era) -> None:
     cut = config.cut_shards
     if cut:
         raise refused(
@@ -237,14 +223,14 @@ class Streaming:
     `split_dataset_by_node` before `shuffle` or after it comes to the same.
     """
 
-    def __init__(self, config: LoaderConfig, era: Era) -> None:
+    def __init__(self, config: loader_sequence.LoaderConfig, era: hugging_face_eras.Era) -> None:
         self._config, self._era = config, era
         self._lengths = config.lengths_of_shards
         # Index of the first example of each shard.
         self._starts = np.cumsum(self._lengths) - self._lengths
-        self.buffer = DEFAULT_BUFFER if config.buffer is None else config.buffer
-        self._tables = of_tables(config)
-        self._inputs = config.input_shards or DEFAULT_INPUT_SHARDS
+        self.buffer = hugging_face_eras.DEFAULT_BUFFER if config.buffer is None else config.buffer
+        self._tables = hugging_face_eras.of_tables(config)
+        self._inputs = config.input_shards or hugging_face_eras.DEFAULT_INPUT_SHARDS
 
     def sizes(self, epoch: int) -> list[int]:
         """Return how many examples each worker yields of an epoch."""
@@ -270,11 +256,6 @@ class Streaming:
     def shares_shards(self) -> bool:
         """Whether hosts get shards of their own, not all examples by stride."""
         return self._gets_shards(self.num_shards)
-
-    @property
-    def rows_of_tables(self) -> int:
-        """How many rows the tables have that fill the buffer; 1 is as without tables."""
-        return max(1, self.buffer // self._inputs) if self._era.by_halves else 1
 
     @property
     def num_in_turn(self) -> int:
@@ -369,7 +350,9 @@ class Streaming:
             # Without a shuffle: shard after shard, group after group.
             read = np.concatenate([*streams, np.empty(0, np.int64)])
         else:
-            block = self.rows_of_tables if self._tables else 1
+            # How many rows the tables have that fill the buffer; 1 is as without tables.
+            by_tables = self._tables and self._era.by_halves
+            block = max(1, self.buffer // self._inputs) if by_tables else 1
             stream, blocks = in_turn(streams, block)
             # A generator is used once for each call; the copy starts at the same state.
             generator = deepcopy(reader.generator)

@@ -314,7 +314,7 @@ class Generator:
                 "refused; read fewer of them, a part of the spec at a time, or do not shuffle"
             )
 
-        progress = Progress(None, "examples shuffled", num_elements)
+        progress = Progress("examples shuffled", num_elements)
 
         def offsets(first: int, last: int) -> Offsets:
             # Fisher-Yates from the front: step i swaps with i + draw % (n - i). `left` are the
@@ -339,7 +339,6 @@ class Generator:
 
     def _skip(self, count: int) -> None:
         progress = Progress(
-            None,
             "draws of earlier epochs skipped",
             count,
             per_second=_DRAWS_PER_SECOND,

@@ -26,34 +26,10 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.folders import folders_of
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.fields import said_about
-from shardctl.metadata import tfds_metadata
+from shardctl.metadata import names, tfds_metadata
 from shardctl.metadata.index import bare
-from shardctl.metadata.names import (
-    DataDirs,
-    DatasetName,
-    catalog_dataset,
-    catalog_names,
-    catalog_titles,
-    data_dirs,
-    dataset_names,
-    expand_home,
-    find_dataset,
-    list_datasets,
-    parse_dataset_name,
-)
 from shardctl.metadata.project_file import Project
-from shardctl.stores.stores import (
-    A_SLASH_LOST,
-    AnyPath,
-    RemotePath,
-    has_lost_a_slash,
-    is_file,
-    is_folder,
-    is_remote,
-    path_of,
-    way_below,
-    working_folder,
-)
+from shardctl.stores import stores
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
@@ -114,10 +90,10 @@ def choose_dataset(
     Raises:
         DatasetError: what was chosen is not there or broken, or is remote and may not be asked.
     """
-    dirs = data_dirs(data_dir, env, project)
+    dirs = names.data_dirs(data_dir, env, project)
     named = named_dataset(refs, project=project, env=env, cwd=cwd, fallback=fallback)
     if named.source == "default":
-        built_in = catalog_dataset(DEFAULT_DATASET)
+        built_in = names.catalog_dataset(DEFAULT_DATASET)
         if built_in is None:
             raise DatasetError("no dataset chosen; choose one with --dataset")
         note = (
@@ -155,7 +131,7 @@ def named_dataset(
 ) -> NamedDataset:
     """Return which dataset is chosen, and from where, whether or not it is there; see above."""
     source: Source = "option"
-    folder = cwd = cwd or working_folder()
+    folder = cwd = cwd or stores.working_folder()
     said_by = None
     # The order of these branches is the precedence that `choose_dataset` promises.
     if not refs and (named := env.get(ENVIRONMENT_VARIABLE)):
@@ -203,7 +179,7 @@ def is_fixed(ref: str) -> bool:
 
 def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
     """Return a reference as a file in `folder` states it: of a relative path the one from there."""
-    if is_remote(ref):
+    if stores.is_remote(ref):
         return public_url(ref)
     if is_fixed(ref) or not _is_path(ref, cwd):
         return ref
@@ -214,12 +190,12 @@ def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
 
 
 def _is_path(ref: str, cwd: Path) -> bool:
-    if is_remote(ref):
+    if stores.is_remote(ref):
         return True
     path = cwd / ref
     if not os.path.exists(path):
         return _means_record_files(ref)
-    if not path.is_dir() or parse_dataset_name(ref) is None:
+    if not path.is_dir() or names.parse_dataset_name(ref) is None:
         return True
     # A folder that just has the name of a dataset is no path.
     return len(tfds_metadata.tfds_folders(path)) == 1 or bare.holds_record_files(str(path))
@@ -245,9 +221,9 @@ def read_dataset(
     Raises:
         DatasetError: a reference that leads nowhere, or to something broken.
     """
-    dirs, counting = data_dirs(data_dir, env, Project()), bare.Counting(cache=cache)
+    dirs, counting = names.data_dirs(data_dir, env, Project()), bare.Counting(cache=cache)
     return _read_all(
-        refs, _Search(dirs=dirs, env=env, cwd=cwd or working_folder(), counting=counting)
+        refs, _Search(dirs=dirs, env=env, cwd=cwd or stores.working_folder(), counting=counting)
     )
 
 
@@ -255,14 +231,14 @@ def read_dataset(
 class _Search:
     """Where references are looked up."""
 
-    dirs: DataDirs
+    dirs: names.DataDirs
     env: Mapping[str, str]
     cwd: Path
     counting: bare.Counting
     on_disk: bool = False
 
-    def path(self, ref: str) -> AnyPath:
-        return path_of(expand_home(ref, self.env), self.cwd)
+    def path(self, ref: str) -> stores.AnyPath:
+        return stores.path_of(names.expand_home(ref, self.env), self.cwd)
 
 
 def _read_all(refs: Sequence[str | os.PathLike[str]], search: _Search) -> Dataset:
@@ -274,14 +250,14 @@ def _read_all(refs: Sequence[str | os.PathLike[str]], search: _Search) -> Datase
 def _read(ref: str, search: _Search) -> Dataset:
     if not ref or "\0" in ref:
         raise DatasetError(f"no dataset {quoted(ref)}; {_FORMS}")
-    if search.on_disk and is_remote(ref):
+    if search.on_disk and stores.is_remote(ref):
         raise DatasetError(f"{quoted(ref, 200)} is not on a disk")
     # The order matters: what exists wins over what it could mean as a name.
     for read in (_folder, _file, _record_files, _name):
         dataset = read(ref, search)
         if dataset is not None:
             return dataset
-    known = sorted({*dataset_names(search.dirs.local()), *catalog_names()})
+    known = sorted({*names.dataset_names(search.dirs.local()), *names.catalog_names()})
     # Only what could be a name is compared with names; a path is not.
     close = nearest(ref, known) if re.fullmatch(r"[\w .-]+", ref) else []
     cure = f"did you mean {either(close)}?" if close else _FORMS
@@ -296,12 +272,12 @@ _FORMS = (
 
 def _folder(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
-    if isinstance(path, RemotePath):
+    if isinstance(path, stores.RemotePath):
         return None if _names_a_file(path) else _remote_folder(ref, path, search)
     if not os.path.isdir(path):
         return None
     found = tfds_metadata.tfds_folders(path)
-    name = None if found == [path] else parse_dataset_name(ref)
+    name = None if found == [path] else names.parse_dataset_name(ref)
     if name is not None and len(found) != 1 and not bare.holds_record_files(str(path)):
         # A folder that just has the name of a dataset.
         dataset = _look_up(name, search)
@@ -310,19 +286,21 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
     return _with_records(ref, path, found, search)
 
 
-def _remote_folder(ref: str, path: RemotePath, search: _Search) -> Dataset:
+def _remote_folder(ref: str, path: stores.RemotePath, search: _Search) -> Dataset:
     with contextlib.suppress(NotThereError):  # as a rule it is there, so that nothing else is asked
         return tfds_metadata.dataset_in(path)
     try:
         found = [folder for folder in tfds_metadata.tfds_folders(path) if folder != path]
-        if not found and not is_folder(path):
+        if not found and not stores.is_folder(path):
             raise NotThereError
     except NotThereError as error:
         raise DatasetError(f"no file or folder {quoted(ref, 200)}") from error
     return _with_records(ref, path, found, search)
 
 
-def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Search) -> Dataset:
+def _with_records(
+    ref: str, path: stores.AnyPath, found: Sequence[stores.AnyPath], search: _Search
+) -> Dataset:
     """Return the dataset of a folder in which, or below which, datasets with metadata were found.
 
     Where it holds record files beside those below, either may be meant.
@@ -331,7 +309,7 @@ def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Se
         return tfds_metadata.dataset_in(path)
     holds_records = bare.holds_record_files(str(path))
     if found and holds_records:
-        below = choices(way_below(path, folder) for folder in found)
+        below = choices(stores.way_below(path, folder) for folder in found)
         raise DatasetError(
             f"{quoted(ref, 200)} holds record files, and below it are datasets with "
             f"{DATASET_INFO_FILENAME}: {below}; name one of these, or the files by a pattern as "
@@ -351,13 +329,13 @@ def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Se
         ) from error
 
 
-def _names_a_file(path: RemotePath) -> bool:
+def _names_a_file(path: stores.RemotePath) -> bool:
     """Return whether a URL is that of a file; where its name does not tell, the store is asked."""
     if path.name == DATASET_INFO_FILENAME or path.suffix in LAYOUT_SUFFIXES:
         return True
     if _means_record_files(path.name):
         return True
-    return bare.looks_like_records(path.name) and is_file(path)
+    return bare.looks_like_records(path.name) and stores.is_file(path)
 
 
 def _file(ref: str, search: _Search) -> Dataset | None:
@@ -370,7 +348,7 @@ def _file(ref: str, search: _Search) -> Dataset | None:
         from shardctl.metadata.layouts import read_layout_file
 
         return read_layout_file(path)
-    if isinstance(path, RemotePath) and _means_record_files(path.name):
+    if isinstance(path, stores.RemotePath) and _means_record_files(path.name):
         return None
     if not bare.is_record_file(str(path)):
         raise DatasetError(
@@ -388,7 +366,7 @@ def _means_record_files(ref: str) -> bool:
     >>> _means_record_files("shard-{000..146}.tar"), _means_record_files("data/train.tfrecord")
     (True, False)
     """
-    if parse_dataset_name(ref) is not None:
+    if names.parse_dataset_name(ref) is not None:
         return False
     from shardctl.metadata.index.file_names import expanded, is_glob, sharded_regex
 
@@ -403,11 +381,11 @@ def _record_files(ref: str, search: _Search) -> Dataset | None:
 
 
 def _name(ref: str, search: _Search) -> Dataset | None:
-    if has_lost_a_slash(ref):
-        raise DatasetError(f"no file or folder {quoted(ref, 200)}; {A_SLASH_LOST}")
+    if stores.has_lost_a_slash(ref):
+        raise DatasetError(f"no file or folder {quoted(ref, 200)}; {stores.A_SLASH_LOST}")
     if ref.endswith((*LAYOUT_SUFFIXES, "/")) or re.match(r"[./~\\]", ref):
         raise DatasetError(f"no file or folder {quoted(ref, 200)}")
-    name = parse_dataset_name(ref)
+    name = names.parse_dataset_name(ref)
     if name is None:
         return None
     dataset = _look_up(name, search)
@@ -416,27 +394,29 @@ def _name(ref: str, search: _Search) -> Dataset | None:
     return dataset
 
 
-def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
-    folder = find_dataset(search.dirs, name)
+def _look_up(name: names.DatasetName, search: _Search) -> Dataset | None:
+    folder = names.find_dataset(search.dirs, name)
     if folder is not None:
         return tfds_metadata.dataset_in(folder)
     for reading in name.readings():
-        dataset = catalog_dataset(reading.name, reading.config, reading.version, shown=name.shown)
+        dataset = names.catalog_dataset(
+            reading.name, reading.config, reading.version, shown=name.shown
+        )
         if dataset is not None:
             return dataset
     return None
 
 
-def _unknown_name(name: DatasetName, search: _Search) -> DatasetError:
+def _unknown_name(name: names.DatasetName, search: _Search) -> DatasetError:
     folders = ", ".join(printable(str(folder)) for folder in search.dirs)
     text = f"no dataset {quoted(name.shown)} in {folders} or the built-in catalog"
-    here = [str(found) for found in list_datasets(search.dirs, name.name)]
-    here += catalog_titles(name.name)
+    here = [str(found) for found in names.list_datasets(search.dirs, name.name)]
+    here += names.catalog_titles(name.name)
     if here:
         here = nearest_first(name.shown, here) if name.config else list(dict.fromkeys(here))
         return DatasetError(f"{text}; there is: {choices(here)}")
-    names = sorted({*dataset_names(search.dirs), *catalog_names()})
-    close = nearest(name.shown.partition("/")[0].partition(":")[0], names)
+    known = sorted({*names.dataset_names(search.dirs), *names.catalog_names()})
+    close = nearest(name.shown.partition("/")[0].partition(":")[0], known)
     cure = f"did you mean {either(close)}?" if close else "shardctl list shows what there is"
     return DatasetError(f"{text}; {cure}")
 

@@ -9,29 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shardctl.base import tfds_rules
 from shardctl.base.text import choices, printable, quoted
-from shardctl.base.tfds_rules import (
-    DATASET_INFO_FILENAME,
-    DEFAULT_FILE_FORMAT,
-    DEFAULT_TEMPLATE,
-    FEATURES_FILENAME,
-)
 from shardctl.dataset.dataset import Dataset, ExampleSize, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
 from shardctl.files.parse import read_json
-from shardctl.stores.stores import (
-    AnyPath,
-    RemotePath,
-    absolute,
-    answers,
-    files_in,
-    is_file,
-    listed,
-    subfolders,
-    way_below,
-)
+from shardctl.stores import stores
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import ExampleSize
@@ -42,7 +27,7 @@ _MAX_FOLDERS = 20_000
 _LENGTHS = ("shardLengths", "shard_lengths")
 
 
-def read_tfds_folder(path: AnyPath) -> Dataset:
+def read_tfds_folder(path: stores.AnyPath) -> Dataset:
     """Return the dataset whose dataset_info.json is in a folder, or in the only one below it.
 
     So `mnist/` means `mnist/3.0.1`, and so does a data dir that holds one dataset. Folders that
@@ -55,37 +40,38 @@ def read_tfds_folder(path: AnyPath) -> Dataset:
     return dataset_in(only_folder(tfds_folders(path), path))
 
 
-def dataset_in(folder: AnyPath) -> Dataset:
+def dataset_in(folder: stores.AnyPath) -> Dataset:
     """Return the dataset whose dataset_info.json is right in a folder.
 
     Raises:
         NotThereError: there is none, or one of Hugging Face Datasets, see `holds_tfds_metadata`.
         DatasetError: the metadata is broken, or cannot be read.
     """
-    source = printable(str(folder / DATASET_INFO_FILENAME))
-    document = read_json(folder / DATASET_INFO_FILENAME)
+    source = printable(str(folder / tfds_rules.DATASET_INFO_FILENAME))
+    document = read_json(folder / tfds_rules.DATASET_INFO_FILENAME)
     if is_hugging_face_info(document):
         raise NotThereError(f"{source} is that of Hugging Face Datasets, not of TFDS")
-    if not isinstance(folder, RemotePath):
-        folder = Path(absolute(folder))
+    if not isinstance(folder, stores.RemotePath):
+        folder = Path(stores.absolute(folder))
     with fields.said_about(source):
         dataset = dataset_from_info(document, data_dir=str(folder))
     return replace(dataset, features=partial(read_example_size, folder))
 
 
-def only_folder(found: Sequence[AnyPath], path: AnyPath) -> AnyPath:
+def only_folder(found: Sequence[stores.AnyPath], path: stores.AnyPath) -> stores.AnyPath:
     """Return the one folder that was found with a dataset at a path or below; raises as above."""
     if len(found) == 1:
         return found[0]
     if found:
-        listed = choices(way_below(path, folder) for folder in found)
+        listed = choices(stores.way_below(path, folder) for folder in found)
         raise DatasetError(f"{quoted(path, 200)} holds {len(found)} datasets; choose one: {listed}")
     raise DatasetError(
-        f"{quoted(path, 200)} holds no {DATASET_INFO_FILENAME}, nor does a folder below it"
+        f"{quoted(path, 200)} holds no {tfds_rules.DATASET_INFO_FILENAME}, nor does a folder below "
+        "it"
     )
 
 
-def tfds_folders(path: AnyPath) -> list[AnyPath]:
+def tfds_folders(path: stores.AnyPath) -> list[stores.AnyPath]:
     """Return the folders with dataset_info.json at `path`, or else up to three levels below it.
 
     Raises:
@@ -93,28 +79,31 @@ def tfds_folders(path: AnyPath) -> list[AnyPath]:
     """
     if holds_tfds_metadata(path):
         return [path]
-    found: list[AnyPath] = []
-    at_once = isinstance(path, RemotePath)
-    level, num_folders = [path / name for name in subfolders(path) if ".incomplete" not in name], 0
+    found: list[stores.AnyPath] = []
+    at_once = isinstance(path, stores.RemotePath)
+    level, num_folders = (
+        [path / name for name in stores.subfolders(path) if ".incomplete" not in name],
+        0,
+    )
     # Level by level, so that remote folders of one level are asked at the same time.
     for depth in range(_MAX_DEPTH):
         num_folders += len(level)
-        below: list[AnyPath] = []
+        below: list[stores.AnyPath] = []
         for folder, is_dataset in zip(
-            level, answers(holds_tfds_metadata, level, at_once=at_once), strict=True
+            level, stores.answers(holds_tfds_metadata, level, at_once=at_once), strict=True
         ):
             # Below a dataset no other is looked for.
             (found if is_dataset else below).append(folder)
         if num_folders > _MAX_FOLDERS or depth == _MAX_DEPTH - 1:
             break
-        names = answers(_subfolders, below, at_once=at_once)
+        names = stores.answers(_subfolders, below, at_once=at_once)
         level = [
             folder / name for folder, inner in zip(below, names, strict=True) for name in inner
         ]
     return sorted(found, key=lambda folder: str(folder).split("/"))
 
 
-def holds_tfds_metadata(folder: AnyPath) -> bool:
+def holds_tfds_metadata(folder: stores.AnyPath) -> bool:
     """Return whether a folder has a dataset_info.json, and one of TFDS.
 
     Hugging Face Datasets writes a file of that name beside Arrow and Parquet files, see
@@ -124,13 +113,13 @@ def holds_tfds_metadata(folder: AnyPath) -> bool:
     Raises:
         DatasetError: the place of a remote one cannot be asked.
     """
-    path = folder / DATASET_INFO_FILENAME
-    if not is_file(path):
+    path = folder / tfds_rules.DATASET_INFO_FILENAME
+    if not stores.is_file(path):
         return False
-    if isinstance(folder, RemotePath):
+    if isinstance(folder, stores.RemotePath):
         return True
     # Without files of theirs beside it the metadata is not even read.
-    if not (is_file(folder / _STATE_OF_ARROW) or _has_files_of_hugging_face(folder)):
+    if not (stores.is_file(folder / _STATE_OF_ARROW) or _has_files_of_hugging_face(folder)):
         return True
     try:
         info = read_json(path)
@@ -139,12 +128,15 @@ def holds_tfds_metadata(folder: AnyPath) -> bool:
     return not is_hugging_face_info(info)
 
 
-def _has_files_of_hugging_face(folder: AnyPath) -> bool:
-    return any(file.path.endswith((".arrow", ".parquet")) for file in listed(files_in, folder))
+def _has_files_of_hugging_face(folder: stores.AnyPath) -> bool:
+    return any(
+        file.path.endswith((".arrow", ".parquet"))
+        for file in stores.listed(stores.files_in, folder)
+    )
 
 
-def _subfolders(folder: AnyPath) -> list[str]:
-    return [name for name in listed(subfolders, folder) if ".incomplete" not in name]
+def _subfolders(folder: stores.AnyPath) -> list[str]:
+    return [name for name in stores.listed(stores.subfolders, folder) if ".incomplete" not in name]
 
 
 def is_hugging_face_info(document: object) -> bool:
@@ -176,7 +168,7 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
         )
     name = fields.name(_field(info, "name") or "", "dataset name")
     file_format = fields.tfds_file_format(
-        _field(info, "fileFormat", "file_format") or DEFAULT_FILE_FORMAT
+        _field(info, "fileFormat", "file_format") or tfds_rules.DEFAULT_FILE_FORMAT
     )
     ordered = _field(info, "disableShuffling", "disable_shuffling")
     splits = _field(info, "splits")
@@ -195,7 +187,7 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
             _split(fields.mapping(split, "a split"), name, file_format, data_dir)
             for split in fields.items(splits, "splits")
         ),
-        origin=DATASET_INFO_FILENAME,
+        origin=tfds_rules.DATASET_INFO_FILENAME,
     )
 
 
@@ -213,7 +205,9 @@ def _split(
         lengths = _shard_lengths(_field(info, *_LENGTHS))
         if not lengths:
             _refuse_unknown_lengths(info)
-        template = _field(info, "filepathTemplate", "filepath_template") or DEFAULT_TEMPLATE
+        template = (
+            _field(info, "filepathTemplate", "filepath_template") or tfds_rules.DEFAULT_TEMPLATE
+        )
         if not isinstance(template, str):
             raise DatasetError(f"filepathTemplate must be text, not {fields.shown(template)}")
         if not template.isprintable():
@@ -294,13 +288,13 @@ _TFDS = "tensorflow_datasets."
 _TENSORS = ("Tensor", "Scalar", "Image", "LabeledImage", "Video", "Audio")
 
 
-def read_example_size(folder: AnyPath) -> ExampleSize | None:
+def read_example_size(folder: stores.AnyPath) -> ExampleSize | None:
     """Return what the features.json of a folder says of an example's size.
 
     None where there is none, or where it cannot be read: no answer but a size depends on it.
     """
     try:
-        return example_size(read_json(folder / FEATURES_FILENAME))
+        return example_size(read_json(folder / tfds_rules.FEATURES_FILENAME))
     except DatasetError:
         return None
 

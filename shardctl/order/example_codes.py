@@ -16,14 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shardctl.base.arrays import (
-    Int64s,
-    distinct,
-    groups_of,
-    is_ascending,
-    is_constant,
-    last_not_above,
-)
+from shardctl.base import arrays
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import INT64_MAX, TFDS_ID_SEPARATOR
 from shardctl.dataset.dataset import Dataset, Split, shard_named
@@ -45,9 +38,9 @@ class SplitIds:
     """
 
     names: tuple[str, ...]
-    starts: Int64s
+    starts: arrays.Int64s
 
-    def split_ids(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+    def split_ids(self, codes: arrays.Int64s) -> tuple[arrays.Int64s, arrays.Int64s]:
         """Return (index in `names`, id), int64[q] each."""
         if len(self.names) == 1:
             return np.broadcast_to(np.int64(0), codes.shape), codes
@@ -83,7 +76,7 @@ class ExampleCodes:
         self._splits = [i for i, s in enumerate(dataset.splits) if s.name in wanted]
         # Codes follow the order of the splits in the dataset, not in the spec: two specs over the
         # same splits give an example the same code.
-        self.bases: Int64s = np.zeros(len(dataset.splits), np.int64)
+        self.bases: arrays.Int64s = np.zeros(len(dataset.splits), np.int64)
         total = 0
         for index in self._splits:
             self.bases[index] = total
@@ -99,19 +92,19 @@ class ExampleCodes:
         """Whether ids need the name of their split."""
         return len(self._splits) > 1
 
-    def first_codes(self, reads: Reads) -> Int64s:
+    def first_codes(self, reads: Reads) -> arrays.Int64s:
         """Return the code of the first example that each row reads, int64[n]."""
         # Rows of one split share one base, and a base of 0 needs no new array.
-        bases = self.bases[distinct(reads.split)]
+        bases = self.bases[arrays.distinct(reads.split)]
         if not bases.any():
             return reads.first
         return reads.first + (bases[0] if len(bases) == 1 else self.bases[reads.split])
 
-    def ids(self, codes: Int64s) -> list[int] | list[str]:
+    def ids(self, codes: arrays.Int64s) -> list[int] | list[str]:
         """Return ids as ints, or as `split:id` where there are several splits."""
         return self.names(codes) if self.several_splits else codes.tolist()
 
-    def names(self, codes: Sequence[int] | Int64s) -> list[str]:
+    def names(self, codes: Sequence[int] | arrays.Int64s) -> list[str]:
         """Return ids as text."""
         split, example_ids = self._split_ids(np.asarray(codes, np.int64))
         if not self.several_splits:
@@ -120,30 +113,32 @@ class ExampleCodes:
         pairs = zip(split.tolist(), example_ids.tolist(), strict=True)
         return [f"{names[which]}:{example_id}" for which, example_id in pairs]
 
-    def split_ids(self, codes: Int64s) -> Int64s:
+    def split_ids(self, codes: arrays.Int64s) -> arrays.Int64s:
         """Return the ids counted from the start of the split of each, int64[q]."""
         return self._split_ids(codes)[1]
 
-    def places(self, codes: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    def places(self, codes: arrays.Int64s) -> tuple[arrays.Int64s, arrays.Int64s, arrays.Int64s]:
         """Return (split index, shard index, index in the shard), int64[q] each."""
         split, example_id = self._split_ids(codes)
         shard, index = np.empty_like(split), np.empty_like(split)
-        for which, here in groups_of(split):
+        for which, here in arrays.groups_of(split):
             offsets = self.dataset.splits[which].offsets64()
             # "right": empty shards begin where the next one does, and the last of them has the id.
-            shard[here] = last_not_above(offsets, example_id[here])
+            shard[here] = arrays.last_not_above(offsets, example_id[here])
             index[here] = example_id[here] - offsets[shard[here]]
         return split, shard, index
 
-    def tfds_ids(self, codes: Sequence[int] | Int64s) -> list[str]:
+    def tfds_ids(self, codes: Sequence[int] | arrays.Int64s) -> list[str]:
         """Return the ids that `ReadConfig(add_tfds_id=True)` gives the examples."""
         return self.tfds_ids_at(*self.places(np.asarray(codes, np.int64)))
 
-    def tfds_ids_at(self, split: Int64s, shard: Int64s, index: Int64s) -> list[str]:
+    def tfds_ids_at(
+        self, split: arrays.Int64s, shard: arrays.Int64s, index: arrays.Int64s
+    ) -> list[str]:
         """Return `tfds_ids` of examples at these places, see `places`."""
         # The slow way, a path and a regular expression for each distinct file, only where folders
         # differ.
-        if any(self._pattern_of(which) for which in distinct(split).tolist()):
+        if any(self._pattern_of(which) for which in arrays.distinct(split).tolist()):
             files = list(zip(split.tolist(), shard.tolist(), strict=True))
             named = {file: self._file_name(*file) for file in dict.fromkeys(files)}
             names = [named[file] for file in files]
@@ -173,7 +168,7 @@ class ExampleCodes:
             raise UsageError(f"id {quoted(text)}: {name} has {split.num_examples} examples, from 0")
         return int(self.bases[splits[name]]) + int(match["id"])
 
-    def of_ids(self, ids: Sequence[int | str]) -> Int64s:
+    def of_ids(self, ids: Sequence[int | str]) -> arrays.Int64s:
         """Return the codes (int64[q]) of ids as `ids` returns them.
 
         Raises:
@@ -203,7 +198,7 @@ class ExampleCodes:
         offset = self.dataset.splits[split].offsets[shard]
         return int(self.bases[split]) + offset + int(match["index"])
 
-    def _split_ids(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+    def _split_ids(self, codes: arrays.Int64s) -> tuple[arrays.Int64s, arrays.Int64s]:
         index, example_ids = self.splits.split_ids(codes)
         return np.array(self._splits, np.int64)[index], example_ids
 
@@ -260,7 +255,7 @@ class ExampleCodes:
         """The splits that each reader reads, and how it calls their files."""
         found = []
         for reads in self.given:
-            used = set(distinct(reads.split).tolist()) if len(reads) else set()
+            used = set(arrays.distinct(reads.split).tolist()) if len(reads) else set()
             splits = ((self.dataset.splits[index], _shards(reads, index)) for index in used)
             found.append((used, _pattern(set().union(*(_folders(*split) for split in splits)))))
         return found
@@ -286,15 +281,15 @@ def _pattern(folders: set[str]) -> re.Pattern[str] | None:
         return re.compile(rf".*\/([^/]+{re.escape(ending)}/[^/]+)")
 
 
-def _shards(reads: Reads, split: int) -> Int64s:
+def _shards(reads: Reads, split: int) -> arrays.Int64s:
     """Return the shards (int64[n]) of a split that are read."""
-    if is_constant(reads.split):
+    if arrays.is_constant(reads.split):
         return reads.shard if int(reads.split[0]) == split else reads.shard[:0]
-    shards: Int64s = reads.shard[reads.split == split]
+    shards: arrays.Int64s = reads.shard[reads.split == split]
     return shards
 
 
-def _folders(split: Split, shards: Int64s) -> set[str]:
+def _folders(split: Split, shards: arrays.Int64s) -> set[str]:
     """Return the folders in which these shards (int64[n]) of a split lie."""
     folders: set[str] = set()
     first = 0
@@ -325,21 +320,21 @@ class RowLookup:
     `first_codes` (int64[rows]) is the code of the first example that each row reads.
     """
 
-    def __init__(self, reads: Reads, first_codes: Int64s) -> None:
+    def __init__(self, reads: Reads, first_codes: arrays.Int64s) -> None:
         self._take = reads.take
         self._first_codes = first_codes
         # Within a part of the spec no two rows read the same example.
         # A part is (rows or None for all, their first codes in ascending order): int64[k] each.
-        self._parts: list[tuple[Int64s | None, Int64s]] = []
-        if (len(reads) == 1 or is_constant(reads.part)) and is_ascending(first_codes):
+        self._parts: list[tuple[arrays.Int64s | None, arrays.Int64s]] = []
+        if (len(reads) == 1 or arrays.is_constant(reads.part)) and arrays.is_ascending(first_codes):
             self._parts.append((None, first_codes))  # every row, as it is
             return
-        for part in distinct(reads.part).tolist():
+        for part in arrays.distinct(reads.part).tolist():
             rows = np.flatnonzero(reads.part == part)
             rows = rows[np.argsort(first_codes[rows])]
             self._parts.append((rows, first_codes[rows]))
 
-    def rows_of(self, codes: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    def rows_of(self, codes: arrays.Int64s) -> tuple[arrays.Int64s, arrays.Int64s, arrays.Int64s]:
         """Return (which query, row, offset in what the row reads), int64[r] each, for codes."""
         found = [np.empty((3, 0), np.int64)]
         for rows, starts in self._parts:

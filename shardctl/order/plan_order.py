@@ -10,12 +10,7 @@ from shardctl.base.arguments import checked
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.order.file_formats import (
-    as_read_by,
-    listing_warnings,
-    refuse_open_splits,
-    resolved_spec,
-)
+from shardctl.order import file_formats
 from shardctl.order.order import Order
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.keywords import OrderSettings, Unpack
@@ -119,7 +114,7 @@ def plan_order(
     """
     dataset, settings = as_dataset(dataset), as_settings(settings)
     if settings.stages is None:  # nothing of stages is loaded
-        return order_of(resolved_spec(dataset, spec), settings)
+        return order_of(file_formats.resolved_spec(dataset, spec), settings)
     from shardctl.order.sources import refuse_unread_spec
 
     try:
@@ -144,15 +139,15 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
         dataset, spec = given or (resolved.dataset, resolved.spec)
         return order_with_stages(dataset, spec, settings, getattr(resolved, "known", None))
     if given is not None:
-        resolved = resolved_spec(*given)
+        resolved = file_formats.resolved_spec(*given)
     # Before the loader is looked at: `all` is nondeterministic for each of them.
-    refuse_open_splits(resolved)
+    file_formats.refuse_open_splits(resolved)
     if not settings.reader.on_tf_data:
         from shardctl.order.loader_order import loader_version
 
         return order_of_loader(resolved, settings, loader_version(settings))
     order = ReaderOrder(resolved.dataset, resolved.ranges, settings)
-    listed_files = listing_warnings(resolved.dataset, resolved.ranges, settings)
+    listed_files = file_formats.listing_warnings(resolved.dataset, resolved.ranges, settings)
     return _planned(resolved, order, (*_assumptions(settings), *listed_files))
 
 
@@ -163,7 +158,7 @@ def order_of_loader(
     from shardctl.order.loader_order import LoaderOrder
 
     settings = replace(settings, loader_version=version.version)
-    resolved = as_read_by(resolved, settings)
+    resolved = file_formats.as_read_by(resolved, settings)
     order = LoaderOrder(
         resolved.dataset, resolved.ranges, settings, assumptions=version.assumptions
     )
@@ -196,7 +191,7 @@ def order_with_stages(
         if reader.data is not None:
             dataset = as_dataset(reader.data) if kept is None else kept
         own = spec_of_reader(reader, dataset, spec, is_known=kept is not None)
-        return order_of(resolved_spec(dataset, own), short)
+        return order_of(file_formats.resolved_spec(dataset, own), short)
     whole = sources(dataset, spec, settings, known)
     order = whole.order(settings)
     return _planned(whole.resolved, order, _assumptions(settings, order.num_drawn_seeds))

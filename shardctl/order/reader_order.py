@@ -15,15 +15,7 @@ from shardctl.base.arrays import Int64s, Int64sLike, groups_of
 from shardctl.base.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
-from shardctl.order.epoch_reading import (
-    EpochReading,
-    EpochSeeds,
-    opened_together,
-    own_rows,
-    positions_together,
-    repetitions_listed,
-    sorted_reads,
-)
+from shardctl.order import epoch_reading
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import Order, Over, check_answerable
 from shardctl.settings.read_settings import ReadSettings, unstated_reading
@@ -91,15 +83,15 @@ class ReaderOrder(Order):
         self.settings = settings
         self.ranges = tuple(ranges)
         # As TFDS does it: sorted first, then each host takes its own (core/reader.py, _read_files).
-        self.given = sorted_reads(dataset, ranges, settings)
-        self.reads = own_rows(self.given, settings)
+        self.given = epoch_reading.sorted_reads(dataset, ranges, settings)
+        self.reads = epoch_reading.own_rows(self.given, settings)
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._cycle = settings.cycle_length(ordered=dataset.ordered)
         # Files that repeat are one stream, which continues after the end of the order.
         self.is_one_stream = settings.repeat_files
         self.num_streams = 1 if self.is_one_stream else settings.epochs
-        self._readings: dict[int, EpochReading] = {}
-        self._listed: EpochReading | None = None
+        self._readings: dict[int, epoch_reading.EpochReading] = {}
+        self._listed: epoch_reading.EpochReading | None = None
         # `ds.shard(n, i)` keeps examples i, i + n, ..: the length of a range, without making it.
         share = range(self._share["phase"], self.reads.num_examples, self._share["stride"])
         self.epoch_size = len(share)
@@ -114,7 +106,7 @@ class ReaderOrder(Order):
         # Batches are formed behind the repeat, so only the last one of the whole pass can be
         # partial.
         rest = total % settings.batch if settings.batch is not None else 0
-        self.seeds = EpochSeeds(
+        self.seeds = epoch_reading.EpochSeeds(
             settings=settings, partial_last_batch=bool(rest) and not settings.drop_remainder
         )
         self.num_examples = total - rest if settings.drop_remainder else total
@@ -276,13 +268,13 @@ class ReaderOrder(Order):
             "block_length": min(self.settings.block, int(take.max()) + 1),
         }
         lengths = take[order]
-        keys = opened_together(lengths, **sizes)
+        keys = epoch_reading.opened_together(lengths, **sizes)
         found = np.empty((len(rows), len(epochs)), np.int64)
         for row, offset, into in zip(rows.tolist(), offsets.tolist(), found, strict=True):
             # int64[epochs]: at which place each epoch opens this row. It is there once, so argmax
             # finds it.
             places = (order == row).argmax(axis=0)
-            into[:] = positions_together(lengths, keys, places, offset, **sizes)
+            into[:] = epoch_reading.positions_together(lengths, keys, places, offset, **sizes)
         # Only those that `ds.shard` keeps for this host.
         query, epoch = np.nonzero(found % stride == phase)
         return query, epoch, found[query, epoch] // stride
@@ -359,7 +351,7 @@ class ReaderOrder(Order):
         return (0, epoch * self.epoch_size) if self.is_one_stream else (epoch, 0)
 
     @checked
-    def reading(self, epoch: int, *, stop: int | None = None) -> EpochReading:
+    def reading(self, epoch: int, *, stop: int | None = None) -> epoch_reading.EpochReading:
         """Return the reading of the files in an epoch, before the shuffle buffer.
 
         With repeated files epoch 0 stands for all; the list of files, which has no end, is cut
@@ -427,7 +419,7 @@ class ReaderOrder(Order):
         self._listed = None
         self.__dict__.pop("_first_codes", None)
 
-    def _built_reading(self, epoch: int) -> EpochReading:
+    def _built_reading(self, epoch: int) -> epoch_reading.EpochReading:
         """Return a reading, that of the latest calls if it is among them."""
         # Taken out and put back, so that the oldest entry is the first of the dict.
         reading = self._readings.pop(epoch, None)
@@ -460,7 +452,9 @@ class ReaderOrder(Order):
             return shuffle_permutation(count, count, seeds)
         return _opening_of_files(count, seeds)
 
-    def listed_reading(self, limit: int, openings: Callable[[range], Int64s]) -> EpochReading:
+    def listed_reading(
+        self, limit: int, openings: Callable[[range], Int64s]
+    ) -> epoch_reading.EpochReading:
         """Return the reading of repeated files up to a limit, of how repetitions open them.
 
         Raises:
@@ -471,7 +465,7 @@ class ReaderOrder(Order):
         # So many repetitions yield all of it in the first round: more slots are idle.
         in_first_round = int(np.minimum(take, self.settings.block).sum()) or 1
         cycle = min(self._cycle, -(-total // in_first_round) * len(take))
-        repetitions = repetitions_listed(take, total, cycle_length=cycle)
+        repetitions = epoch_reading.repetitions_listed(take, total, cycle_length=cycle)
         if repetitions * len(take) > MAX_OPENED:
             raise UsageError(
                 f"--repeat-files: {limit} examples take {repetitions * len(take)} files, more than "
@@ -479,12 +473,14 @@ class ReaderOrder(Order):
             )
         return replace(self.reading_of(openings(range(repetitions)), cycle), limit=limit)
 
-    def reading_of(self, rows: Int64s | None, cycle: int | None = None) -> EpochReading:
+    def reading_of(
+        self, rows: Int64s | None, cycle: int | None = None
+    ) -> epoch_reading.EpochReading:
         """Return the reading that opens rows (int64[k]) of the reads; None opens all as listed."""
         take = self.reads.take[:] if rows is None else self.reads.take[rows]
         take.setflags(write=False)  # so that the interleave need not copy it
         sizes = {"cycle_length": cycle or self._cycle, "block_length": self.settings.block}
-        return EpochReading(
+        return epoch_reading.EpochReading(
             rows=rows,
             interleave=Interleave(take, **sizes),
             row_codes=self._first_codes,

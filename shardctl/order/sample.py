@@ -77,11 +77,6 @@ class OrderSample:
             buffer_drawn=self.buffer_drawn,
         )
 
-    @property
-    def measured_part(self) -> float:
-        """Measured positions over all, at most 1."""
-        return min(1.0, self.num_measured / self.num_positions)
-
     @cached_property
     def offsets(self) -> Floats:
         """Position less place in storage, float64[k, length], both as parts of the whole."""
@@ -162,13 +157,6 @@ def sample_epoch(
     starts = np.random.default_rng(0).integers(first, np.maximum(first, last) + 1) * window
     # One more than the stretch: the neighbour of its last example.
     codes = order._codes_of_stretches(epoch, starts, length + 1, exact=False)
-    return stretches(storage, starts, codes, num_positions, drawn=order.draws_stretches)
-
-
-def stretches(
-    storage: StorageOrder, starts: Int64s, codes: Int64s, num_positions: int, *, drawn: bool = False
-) -> OrderSample:
-    """Return the sample that has these examples; the names are those of `OrderSample`."""
     ranks, shards = storage.of(codes)
     return OrderSample(
         starts=starts,
@@ -178,7 +166,7 @@ def stretches(
         num_positions=num_positions,
         num_ranks=storage.num_ranks,
         shard_sizes=storage.shard_sizes,
-        buffer_drawn=drawn,
+        buffer_drawn=order.draws_stretches,
     )
 
 

@@ -14,12 +14,7 @@ from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.dataset.folders import combined, distinct_datasets, labels_of
 from shardctl.errors import NotASplitError, UsageError
-from shardctl.order.file_formats import (
-    format_warnings,
-    listing_warnings,
-    refuse_open_splits,
-    resolved_spec,
-)
+from shardctl.order import file_formats
 from shardctl.order.order import Origin
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.staged import StagedOrder
@@ -113,7 +108,7 @@ def sources(
             other = f"read({default_spec(own)!r}, data={error.named!r})"
             raise refused("{stages}: {}; another dataset is {}", error, other) from None
         # A mixture fixes how readers take turns, but not the order of splits within one of them.
-        refuse_open_splits(found[read])
+        file_formats.refuse_open_splits(found[read])
     whole, labelled = in_one_dataset(list(found.values()))
     parts: dict[ast.Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
     origins: dict[ast.Read, Origin] = {}
@@ -124,11 +119,11 @@ def sources(
         own_spec = found[read].spec
         origins[read] = Origin(name=f"{label}{own_spec}", dataset=own, spec=own_spec)
         warnings += found[read].warnings
-        warnings += format_warnings(own, found[read].ranges)
+        warnings += file_formats.format_warnings(own, found[read].ranges)
         if not read.listed:  # which is refused instead
             # The list of files, and so this warning, may be of this reader alone.
             own_settings = settings_of_read(settings, read)
-            warnings += listing_warnings(own, found[read].ranges, own_settings)
+            warnings += file_formats.listing_warnings(own, found[read].ranges, own_settings)
     return Sources(
         resolved=ResolvedSources(
             dataset=whole,
@@ -269,7 +264,7 @@ def resolved_reading(dataset: Dataset, spec: str | None, settings: ReadSettings)
     """Return what a pipeline reads: its spec, or what the readers of its stages select."""
     if of_one_reader(settings) is not None:
         dataset, spec, _ = without_stages(dataset, spec, settings)
-        return resolved_spec(dataset, spec)
+        return file_formats.resolved_spec(dataset, spec)
     return sources(dataset, spec if reads_spec(settings) else None, settings).resolved
 
 
@@ -301,7 +296,7 @@ def progress_of(
         return None
     # To know where a later pass begins, the earlier ones are followed as well.
     total = int(examples * (pass_index + 1))
-    return Progress(None, "examples of the stages", total, per_second=PER_SECOND, instead=_LESS)
+    return Progress("examples of the stages", total, per_second=PER_SECOND, instead=_LESS)
 
 
 def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[float, float]:

@@ -105,7 +105,7 @@ class StagedOrder(Order):
         self.given = joined(given)
         self.reads = joined([replace(order.reads, files=dataset) for order in orders])
         self._seeds = ScriptSeeds(settings.global_seed)
-        self._nodes: list[ReaderNode] = []
+        self.nodes: list[ReaderNode] = []
         # Building has side effects on `_seeds`: each stage without a seed draws one, in the order
         # in which a script would build the stages.
         self._node = build(self.stages, self._reader_node, seeds=self._seeds, kept=self._kept)
@@ -140,11 +140,11 @@ class StagedOrder(Order):
         is_endless = order.settings.repeat_files
         tickets = ElementKeys(
             size=None if is_endless else order.epoch_size,
-            reader=len(self._nodes),
+            reader=len(self.nodes),
             num_readers=len(self.sources),
         )
         node = ReaderNode(order, tickets, self._seeds, has_cardinality=read.has_cardinality)
-        self._nodes.append(node)
+        self.nodes.append(node)
         return node
 
     def _kept(self, stage: ByData) -> Kept:
@@ -188,7 +188,7 @@ class StagedOrder(Order):
         seeds = ScriptSeeds(self.settings.global_seed)
 
         def reader(read: Read) -> ReaderNode:
-            return ReaderNode(self.readers[read], self._nodes[0].tickets, seeds)
+            return ReaderNode(self.readers[read], self.nodes[0].tickets, seeds)
 
         pipeline = Pipeline(source=source, stages=stages[:repeat])
         return build(pipeline, reader, seeds=seeds)
@@ -215,6 +215,14 @@ class StagedOrder(Order):
             for begin in range(0, len(piece), CHUNK_SIZE):
                 yield piece[begin : begin + CHUNK_SIZE]
 
+    def keys(self, start: int, stop: int) -> Int64s:
+        """Return the keys of the examples at positions: the reader, which reading, and where."""
+        return np.concatenate([NONE, *self._tickets(start, stop)])
+
+    def sources_of(self, keys: Int64s) -> Int64s:
+        """Return which of `sources` keys are of."""
+        return self.nodes[0].tickets.readers(keys)
+
     def _codes_at(self, positions: Int64s) -> Int64s:
         self._reach(int(positions.max()) + 1)
         return self._codes(self._root.codes_at(positions))
@@ -225,7 +233,7 @@ class StagedOrder(Order):
                 "the pipeline has no end, so an example comes again and again; end it with a "
                 "stage, as in 'repeat | take(10_000)', or ask for positions"
             )
-        nodes = self._nodes
+        nodes = self.nodes
         # Iterators that were made but never read yield nothing, such as the last one of a repeat.
         readings = [(node, one.number) for node in nodes for one in node.iterations if one.pulled]
         if len(readings) * len(codes) > MAX_POSITIONS:
@@ -252,7 +260,7 @@ class StagedOrder(Order):
         counts = np.zeros(len(self.sources), np.int64)
         for tickets in self._tickets(0, stop) if stop else ():
             advance(len(tickets))
-            sources = self._nodes[0].tickets.readers(tickets)
+            sources = self.sources_of(tickets)
             counts += np.bincount(sources, minlength=len(counts))
         return [int(count) for count in counts]
 
@@ -313,7 +321,7 @@ class StagedOrder(Order):
         """
         self._check_count(start, stop)
         tickets = np.concatenate([NONE, *self._root.chunks(start, self.steps_up_to(stop))])
-        sources = self._nodes[0].tickets.readers(tickets)
+        sources = self.sources_of(tickets)
         return sources, self._codes(tickets), self._root.widths(np.arange(start, stop))
 
     def _reach(self, stop: int) -> None:
@@ -334,15 +342,15 @@ class StagedOrder(Order):
 
     def _codes(self, tickets: Int64s) -> Int64s:
         """Return the codes of the examples with these tickets, int64[q]."""
-        if len(self._nodes) == 1:
-            return self._nodes[0].codes_of(tickets)
-        readers = self._nodes[0].tickets.readers(tickets)
+        if len(self.nodes) == 1:
+            return self.nodes[0].codes_of(tickets)
+        readers = self.sources_of(tickets)
         codes = np.empty_like(tickets)
         for index, here in groups_of(readers):
-            codes[here] = self._nodes[index].codes_of(tickets[here])
+            codes[here] = self.nodes[index].codes_of(tickets[here])
         return codes
 
     def forget_readings(self) -> None:
         """Give back the memory of the readings; they are built anew when they are asked for."""
-        for node in self._nodes:
+        for node in self.nodes:
             node.forget()

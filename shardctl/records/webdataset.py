@@ -42,7 +42,8 @@ class WebDataset:
         if found.damage is None:
             found = replace(found, damage=_behind(source, archive.end))
         if checksums:
-            _read_through(source, report)
+            for start in range(0, source.num_bytes, _PIECE):
+                report(len(source.read(start, min(start + _PIECE, source.num_bytes))))
         num_read = source.num_bytes if checksums else min(window.num_bytes_read, source.num_bytes)
         return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
 
@@ -103,11 +104,6 @@ def _in_packed(source: ByteSource, packing: str, report: Report) -> FileContents
         checked=checked,
         damage=damage,
     )
-
-
-def _read_through(source: ByteSource, report: Report) -> None:
-    for start in range(0, source.num_bytes, _PIECE):
-        report(len(source.read(start, min(start + _PIECE, source.num_bytes))))
 
 
 # The members of a tar archive, by their headers alone, as `tarfile` reads them: WebDataset reads

@@ -22,18 +22,8 @@ from shardctl.files import fields
 from shardctl.files.documents import Document, to_json, to_yaml
 from shardctl.files.parse import parse_document
 from shardctl.loaders.loader import LoaderCall
+from shardctl.saved import resume_plan
 from shardctl.saved.head import identity_head, read_identity, read_split_sizes
-from shardctl.saved.resume_plan import (
-    CALLS,
-    CONTINUED_BY,
-    UNSEEDED_MODES,
-    WITHOUT_END,
-    AfterRead,
-    HostShare,
-    ReaderState,
-    ResumePlan,
-    TfCall,
-)
 from shardctl.settings.read_settings import settings_of_document
 from shardctl.spec.host import Host
 from shardctl.spec.reads import NamedFiles, Reads
@@ -65,7 +55,7 @@ _REQUIRED = ["dataset", "ordered", "splits", DIGEST, *(n for n in _WRITTEN if n 
 PlanDocument = dict[str, Any]
 
 
-def resume_document(plan: ResumePlan) -> PlanDocument:
+def resume_document(plan: resume_plan.ResumePlan) -> PlanDocument:
     """Return the fields of a plan in the order they are written, lists of instructions as columns.
 
     The last one is the digest, so that a file that was cut off or edited is known.
@@ -78,7 +68,7 @@ def resume_document(plan: ResumePlan) -> PlanDocument:
     return document
 
 
-def plan_fields(plan: ResumePlan) -> PlanDocument:
+def plan_fields(plan: resume_plan.ResumePlan) -> PlanDocument:
     """Return the fields of a plan without the digest.
 
     Raises:
@@ -179,10 +169,10 @@ def _add(digest: Any, reads: Reads) -> None:
 
 # The calls behind the reader in a plan file.
 
-_KINDS = {kind.call: kind for kind in CALLS}
+_KINDS = {kind.call: kind for kind in resume_plan.CALLS}
 
 
-def call_record(call: AfterRead) -> dict[str, Any]:
+def call_record(call: resume_plan.AfterRead) -> dict[str, Any]:
     """Return a call as a mapping; `skip_instructions` stands there where it is not 0.
 
     >>> call_record(read_call({"call": "shard", "num_shards": 3, "index": 1}))
@@ -196,7 +186,7 @@ def call_record(call: AfterRead) -> dict[str, Any]:
     return record
 
 
-def read_call(value: object) -> TfCall:
+def read_call(value: object) -> resume_plan.TfCall:
     """Return the call that a mapping describes.
 
     >>> read_call({"call": "take", "count": 4})
@@ -211,7 +201,7 @@ def read_call(value: object) -> TfCall:
     kind = _KINDS.get(str(name))
     if kind is None:
         raise DatasetError(f"{what}: {fields.shown(name)}; there are {choices(_KINDS)}")
-    call: TfCall = fields.record(kind, record, f"after_read.{kind.call}")
+    call: resume_plan.TfCall = fields.record(kind, record, f"after_read.{kind.call}")
     return call
 
 
@@ -220,17 +210,17 @@ def read_call(value: object) -> TfCall:
 _KEYS = ("filename", "split", "skip", "take", "examples_in_shard")
 
 
-def plan_json(plan: ResumePlan) -> Iterator[str]:
+def plan_json(plan: resume_plan.ResumePlan) -> Iterator[str]:
     """Yield the plan file as JSON."""
     return to_json(plan_document(plan))
 
 
-def plan_yaml(plan: ResumePlan) -> Iterator[str]:
+def plan_yaml(plan: resume_plan.ResumePlan) -> Iterator[str]:
     """Yield the plan file as YAML."""
     return to_yaml(plan_document(plan))
 
 
-def plan_document(plan: ResumePlan) -> Document:
+def plan_document(plan: resume_plan.ResumePlan) -> Document:
     """Return the document of the plan file, its instructions as columns."""
     document = resume_document(plan)
     for part in (document, *document.get("hosts", ())):
@@ -243,7 +233,7 @@ def _records(reads: Reads) -> Records:
     return reads.records((*_KEYS, "shard_index") if reads.names_repeat else _KEYS)
 
 
-def instruction_rows(plan: ResumePlan) -> RecordStream:
+def instruction_rows(plan: resume_plan.ResumePlan) -> RecordStream:
     """Return a CSV row for each file instruction; the host is empty where the plan is for one."""
     shares = [(f"{host.index}/{host.count}", host.instructions) for host in plan.hosts]
     return RecordStream(
@@ -259,7 +249,7 @@ def instruction_rows(plan: ResumePlan) -> RecordStream:
 # Plan files: what `shardctl resume` wrote, read back and known to be whole.
 
 
-def read_plan(path: Path | str) -> ResumePlan:
+def read_plan(path: Path | str) -> resume_plan.ResumePlan:
     """Return the plan in a file, JSON or YAML.
 
     Raises:
@@ -270,7 +260,7 @@ def read_plan(path: Path | str) -> ResumePlan:
     return parse_plan(read_file(path), source=printable(str(path)))
 
 
-def parse_plan(data: bytes, *, source: str) -> ResumePlan:
+def parse_plan(data: bytes, *, source: str) -> resume_plan.ResumePlan:
     """Return the plan in the text of a plan file; `source` names it in errors.
 
     Raises:
@@ -283,7 +273,7 @@ def parse_plan(data: bytes, *, source: str) -> ResumePlan:
     return plan_from_document(document, source=source)
 
 
-def plan_from_document(document: object, *, source: str) -> ResumePlan:
+def plan_from_document(document: object, *, source: str) -> resume_plan.ResumePlan:
     """Return the plan that a parsed file holds; `source` names it in errors.
 
     Raises:
@@ -311,7 +301,7 @@ def _check_kind(document: Mapping[str, object]) -> None:
         raise DatasetError(f"the plan is cut off: it has no {choices(missing, 3)}")
 
 
-def _plan(document: Mapping[str, object]) -> ResumePlan:
+def _plan(document: Mapping[str, object]) -> resume_plan.ResumePlan:
     splits = read_split_sizes(document["splits"])
     names = {split.name: index for index, split in enumerate(splits)}
     listed = document["file_instructions"]
@@ -325,21 +315,23 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
     settings = settings_of_document(fields.mapping(document["pipeline"], "pipeline"), "pipeline")
     on_tf_data = settings.reader.on_tf_data
     calls = fields.items(document["after_read"], "after_read")
-    by = document.get("continued_by", CONTINUED_BY[0]) if on_tf_data else "loader"
+    by = document.get("continued_by", resume_plan.CONTINUED_BY[0]) if on_tf_data else "loader"
     reader = document.get("reader")
     # Fields with a keyword here are made above; the others are read by their annotations.
     plan = fields.record(
-        ResumePlan,
+        resume_plan.ResumePlan,
         document,
         dataset=read_identity(document),
         settings=settings,
         remaining=_left(document, "remaining"),
         remaining_total=_left(document, "remaining_total"),
         instructions=instructions,
-        reader_state=None if reader is None else fields.record(ReaderState, reader, "reader"),
+        reader_state=None
+        if reader is None
+        else fields.record(resume_plan.ReaderState, reader, "reader"),
         hosts=tuple(hosts),
         after_read=tuple(map(read_call if on_tf_data else _loader_call, calls)),
-        continued_by=fields.word(CONTINUED_BY, by, "continued_by"),
+        continued_by=fields.word(resume_plan.CONTINUED_BY, by, "continued_by"),
         stretches=(),
         shared=None,
         warnings=(),
@@ -348,7 +340,7 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
     return plan
 
 
-def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
+def _check_derived(document: Mapping[str, object], plan: resume_plan.ResumePlan) -> None:
     """Check what a plan file says twice, for those who read it without shardctl."""
     derived = {"exact": ("mode", plan.exact), "read_config": ("pipeline", plan.read_config)}
     for key, (other, value) in derived.items():
@@ -368,10 +360,10 @@ def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
         and ("continued_by" in document or plan.sources),
         f"continued_by {plan.continued_by} is exact, without file instructions": by_bridge
         and (plan.mode != "exact" or plan.num_instructions),
-        "remaining of a pipeline without end": WITHOUT_END in left and len(left) > 1,
+        "remaining of a pipeline without end": resume_plan.WITHOUT_END in left and len(left) > 1,
         "file instructions of a pipeline without end": not by_bridge and not plan.has_end,
         f"mode {plan.mode} {word} a buffer that is unseeded": unseeded
-        is not (plan.mode in UNSEEDED_MODES),
+        is not (plan.mode in resume_plan.UNSEEDED_MODES),
         f"mode {plan.mode} of a pipeline whose buffer has a seed, or is none": unseeded
         and not plan.settings.buffer_is_open,
     }
@@ -383,11 +375,11 @@ def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
 def _left(document: Mapping[str, object], name: str) -> int:
     """Return how much is left; null is without end."""
     value = document[name]
-    return WITHOUT_END if value is None else fields.count(value, name)
+    return resume_plan.WITHOUT_END if value is None else fields.count(value, name)
 
 
 def _check_digest(
-    document: Mapping[str, object], instructions: Reads, hosts: Sequence[HostShare]
+    document: Mapping[str, object], instructions: Reads, hosts: Sequence[resume_plan.HostShare]
 ) -> None:
     # The digest is made of columns, so the lists as parsed are replaced by what was read of them.
     content: dict[str, Any] = dict(document)
@@ -419,7 +411,7 @@ def _loader_call(value: object) -> LoaderCall:
     return LoaderCall(call=fields.name(record.get("call"), what), arguments=numbers)
 
 
-def _host(item: object, what: str, names: Mapping[str, int]) -> HostShare:
+def _host(item: object, what: str, names: Mapping[str, int]) -> resume_plan.HostShare:
     value = fields.mapping(item, "a host")
     reads = read_instructions(value.get("file_instructions"), names, what)
     index, count, num_examples = (
@@ -431,7 +423,7 @@ def _host(item: object, what: str, names: Mapping[str, int]) -> HostShare:
         raise DatasetError(
             f"{what}: num_examples {num_examples} where the instructions read {reads.num_examples}"
         )
-    return HostShare(index=host.index, count=host.count, instructions=reads)
+    return resume_plan.HostShare(index=host.index, count=host.count, instructions=reads)
 
 
 # The file instructions of a plan file, checked one by one.

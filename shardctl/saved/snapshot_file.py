@@ -14,7 +14,6 @@ from shardctl.dataset.dataset import Split
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Block, Document, Words, to_json, to_yaml
-from shardctl.files.fields import files_field, files_of_field
 from shardctl.files.parse import parse_document
 from shardctl.order.order_tree import VERSIONS, HashTree, leaf_size
 from shardctl.saved.head import head, read_head
@@ -185,7 +184,7 @@ def _split(name: str, record: Mapping[str, object]) -> PinnedSplit:
         # Before lists of this length are made: the file may come from anywhere.
         if num_shards > _MAX_NUM_SHARDS:
             raise DatasetError(f"num_shards {num_shards} is more than {_MAX_NUM_SHARDS}")
-        files = tuple(files_of_field(record.get("files"), num_shards))
+        files = tuple(fields.files_of_field(record.get("files"), num_shards))
         lengths = record["shard_lengths"]
         if lengths == EVEN:
             split = Split.even(
@@ -262,7 +261,7 @@ def _split_document(pinned: PinnedSplit) -> Document:
     document: Document = {key: getattr(pinned, key) for key in own}
     if pinned.split is not None:
         lengths = list(lengths_in_words(pinned.split))
-        document["files"] = files_field(pinned.split.files)
+        document["files"] = fields.files_field(pinned.split.files)
         document["shard_lengths"] = EVEN if lengths == [EVEN] else lengths
     elif pinned.hashes is not None:
         document["shards_per_digest"] = pinned.hashes.size

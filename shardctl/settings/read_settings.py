@@ -12,13 +12,7 @@ from shardctl.base.phrase import option
 from shardctl.base.text import counted
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders.loader import LOADERS, READERS, Loader, LoaderName
-from shardctl.settings.names import (
-    SHARED_NAMES,
-    main_names,
-    no_such_setting,
-    setting_called,
-    settings_from_document,
-)
+from shardctl.settings import names
 from shardctl.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, HostBy, HostMode
 
@@ -398,10 +392,10 @@ def _made_of_mapping(given: object) -> ReadSettings | None:
 
 
 def _fields_of(given: Mapping[Any, object]) -> dict[str, Any]:
-    named = main_names({str(key): value for key, value in given.items()})
+    named = names.main_names({str(key): value for key, value in given.items()})
     for name in named:
         if name not in SETTING_BY_NAME:
-            raise no_such_setting(name, SETTING_BY_FIELD)
+            raise names.no_such_setting(name, SETTING_BY_FIELD)
     return {SETTING_BY_NAME[name].field: value for name, value in named.items()}
 
 
@@ -415,7 +409,7 @@ def with_keywords(
             `ReadSettings`.
     """
     for name in keywords:
-        if setting_called(name) is None and name not in SHARED_NAMES:
+        if names.setting_called(name) is None and name not in names.SHARED_NAMES:
             raise no_such_argument(name, [*arguments, *SETTING_BY_FIELD])
     # A keyword that is None asks for TFDS's default, in place of a value in `given`.
     own: dict[str, Any] = _fields_of(keywords)
@@ -543,6 +537,6 @@ def settings_of_document(document: Mapping[str, object], where: str) -> ReadSett
         UsageError: an unknown name, a value outside its range, or two that exclude each other.
     """
     try:
-        return ReadSettings(**settings_from_document(document))
+        return ReadSettings(**names.settings_from_document(document))
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None

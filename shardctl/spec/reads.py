@@ -9,16 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shardctl.base.arrays import (
-    Int64s,
-    chosen,
-    constant,
-    distinct,
-    is_ascending,
-    is_constant,
-    joined_constants,
-    run_of,
-)
+from shardctl.base import arrays
 from shardctl.base.columns import Cell, Records
 from shardctl.base.text import choices, quoted
 from shardctl.dataset.dataset import Dataset, Split, filenames_at
@@ -36,12 +27,12 @@ class NamedFiles:
 
     split_names: tuple[str, ...]
     names: Sequence[str]
-    lengths: Int64s
-    shards: Int64s | None = None
+    lengths: arrays.Int64s
+    shards: arrays.Int64s | None = None
 
-    def names_at(self, places: Int64s) -> list[str]:
+    def names_at(self, places: arrays.Int64s) -> list[str]:
         """Return the names at places in any order; those of places one by one are quick."""
-        run = run_of(places)
+        run = arrays.run_of(places)
         if run is None:
             return [self.names[place] for place in places.tolist()]
         return list(self.names[run])
@@ -69,11 +60,11 @@ class Reads:
     """
 
     files: Dataset | NamedFiles
-    part: Int64s
-    split: Int64s
-    shard: Int64s
-    skip: Int64s
-    take: Int64s
+    part: arrays.Int64s
+    split: arrays.Int64s
+    shard: arrays.Int64s
+    skip: arrays.Int64s
+    take: arrays.Int64s
 
     def __len__(self) -> int:
         return len(self.take)
@@ -137,7 +128,7 @@ class Reads:
         return self.files
 
     @property
-    def first(self) -> Int64s:
+    def first(self) -> arrays.Int64s:
         """The id of the first example that each row reads, counted in its split, int64[n]."""
         # An id counts from the start of the split: the offset of the shard, and what is skipped of
         # it.
@@ -145,7 +136,7 @@ class Reads:
         return first + self.skip if self.skip.any() else first
 
     @cached_property
-    def examples_in_shard(self) -> Int64s:
+    def examples_in_shard(self) -> arrays.Int64s:
         """Number of examples in the file of each row, int64[n]."""
         if isinstance(self.files, NamedFiles):
             return self.files.lengths[self.shard]
@@ -159,7 +150,7 @@ class Reads:
         return tuple(split.name for split in self.files.splits)
 
     @property
-    def shard_index(self) -> Int64s | None:
+    def shard_index(self) -> arrays.Int64s | None:
         """The index of each file in its split, None where the files' names alone are known."""
         if not isinstance(self.files, NamedFiles):
             return self.shard
@@ -170,7 +161,9 @@ class Reads:
         """Whether a split that is read has two files of one base name, in several folders."""
         if isinstance(self.files, NamedFiles):
             return self.files.shards is not None
-        return any(self.files.splits[index].names_repeat for index in distinct(self.split).tolist())
+        return any(
+            self.files.splits[index].names_repeat for index in arrays.distinct(self.split).tolist()
+        )
 
     def filename(self, row: int) -> str:
         """Return the base name of the file of a row."""
@@ -184,7 +177,7 @@ class Reads:
         return shard_names(self.files.splits, self.split[start:stop], shard)
 
     def _split_column(self) -> Cell:
-        if len(self) and is_constant(self.split):
+        if len(self) and arrays.is_constant(self.split):
             return self.split_names[int(self.split[0])]
         return [*self._split_names_of_rows()]
 
@@ -204,18 +197,18 @@ class Reads:
         """Return the rows as mappings with these fields."""
         return Records(len(self), fields, lambda *rows: self.select(slice(*rows)).cells(fields))
 
-    def select(self, rows: Int64s | slice) -> Reads:
+    def select(self, rows: arrays.Int64s | slice) -> Reads:
         """Return the rows asked for, in the order asked for."""
         return replace(
             self,
-            part=chosen(self.part, rows),
-            split=chosen(self.split, rows),
+            part=arrays.chosen(self.part, rows),
+            split=arrays.chosen(self.split, rows),
             shard=self.shard[rows],
-            skip=chosen(self.skip, rows),
+            skip=arrays.chosen(self.skip, rows),
             take=self.take[rows],
         )
 
-    def trimmed(self, skip: Int64s, take: Int64s) -> Reads:
+    def trimmed(self, skip: arrays.Int64s, take: arrays.Int64s) -> Reads:
         """Return the same rows reading `take` examples after `skip` more of their own range."""
         # `take` must not exceed what the rows take; nothing checks that here.
         return replace(self, skip=self.skip + skip, take=take)
@@ -250,9 +243,13 @@ class Reads:
         Rows that read no example are left out; rows that read the same example stay two rows.
         """
         reads = self if self.take.all() else self.select(np.flatnonzero(self.take))
-        if not (is_constant(reads.split) and is_ascending(reads.shard)):
+        if not (arrays.is_constant(reads.split) and arrays.is_ascending(reads.shard)):
             # By split, then shard, then skip: lexsort takes its first key last.
-            keys = (reads.skip, reads.shard, *(() if is_constant(reads.split) else (reads.split,)))
+            keys = (
+                reads.skip,
+                reads.shard,
+                *(() if arrays.is_constant(reads.split) else (reads.split,)),
+            )
             reads = reads.select(np.lexsort(keys))
         # bool[rows - 1]: whether a row begins where the one before it in the same file ends.
         goes_on = reads.skip[:-1] + reads.take[:-1] == reads.skip[1:]
@@ -262,7 +259,7 @@ class Reads:
         if starts.all():
             return reads
         first = np.flatnonzero(starts)
-        part, split, skip = (chosen(c, first) for c in (reads.part, reads.split, reads.skip))
+        part, split, skip = (arrays.chosen(c, first) for c in (reads.part, reads.split, reads.skip))
         # Sums between consecutive starts: one for each run.
         take = np.add.reduceat(reads.take, first)
         del first  # as long as a column: the last one goes without it
@@ -270,19 +267,19 @@ class Reads:
         return Reads(files=reads.files, part=part, split=split, shard=shard, skip=skip, take=take)
 
     @cached_property
-    def _ends(self) -> Int64s:
+    def _ends(self) -> arrays.Int64s:
         return np.cumsum(self.take)
 
     def _split_names_of_rows(self) -> Iterator[str]:
         names = self.split_names
         return (names[index] for index in self.split.tolist())
 
-    def _of_shards(self, values_of: Callable[[Split], Int64s]) -> Int64s:
+    def _of_shards(self, values_of: Callable[[Split], arrays.Int64s]) -> arrays.Int64s:
         """Return the value of the file of each row, int64[n], of one a shard in each split."""
-        splits, used = self.dataset.splits, distinct(self.split).tolist()
+        splits, used = self.dataset.splits, arrays.distinct(self.split).tolist()
         if len(used) == 1:
             # A run of shards, as all but the first of most plans are, is a piece of the values.
-            run = run_of(self.shard)
+            run = arrays.run_of(self.shard)
             return values_of(splits[used[0]])[self.shard if run is None else run]
         found = np.empty(len(self), np.int64)
         for index in used:
@@ -326,7 +323,7 @@ def joined(several: Sequence[Reads]) -> Reads:
     names = ("part", "split", "shard", "skip", "take")
     columns = {name: [getattr(reads, name) for reads in several] for name in names}
     # Of one range, part and split are views of a single number; joined they may stay so.
-    joined = {name: joined_constants(columns.pop(name)) for name in ("part", "split")}
+    joined = {name: arrays.joined_constants(columns.pop(name)) for name in ("part", "split")}
     joined |= {name: np.concatenate(each) for name, each in columns.items()}
     return Reads(files=several[0].files, **joined)
 
@@ -347,8 +344,8 @@ def _of_range(dataset: Dataset, part: int, split_index: int, piece: SplitRange) 
             take[-1] -= beyond
     reads = Reads(
         files=dataset,
-        part=constant(part, len(touched)),
-        split=constant(split_index, len(touched)),
+        part=arrays.constant(part, len(touched)),
+        split=arrays.constant(split_index, len(touched)),
         shard=np.arange(touched.start, touched.stop),
         skip=skip,
         take=take,
@@ -356,7 +353,7 @@ def _of_range(dataset: Dataset, part: int, split_index: int, piece: SplitRange) 
     return reads if take.all() else reads.select(np.flatnonzero(take))
 
 
-def shard_names(splits: Sequence[Split], split: Int64s, shard: Int64s) -> list[str]:
+def shard_names(splits: Sequence[Split], split: arrays.Int64s, shard: arrays.Int64s) -> list[str]:
     r"""Return the base names of the files of shards, given by their indices (int64[n] each).
 
     >>> from shardctl.dataset.shard_files import ShardFiles
@@ -365,7 +362,7 @@ def shard_names(splits: Sequence[Split], split: Int64s, shard: Int64s) -> list[s
     >>> shard_names([train], np.array([0, 0]), np.array([1, 0]))
     ['d-00001', 'd-00000']
     """
-    used, run = distinct(split), run_of(shard)
+    used, run = arrays.distinct(split), arrays.run_of(shard)
     if len(used) == 1 and run is not None:
         return splits[int(used[0])].filenames_between(run.start, run.stop)
     named = [splits[index] for index in used.tolist()]
@@ -373,13 +370,13 @@ def shard_names(splits: Sequence[Split], split: Int64s, shard: Int64s) -> list[s
     # A number for each file of the splits that are used, so that one sort finds the distinct ones.
     starts = np.cumsum([0, *(each.num_shards for each in named)])
     places = starts[used.searchsorted(split)] + shard
-    needed = distinct(places)
+    needed = arrays.distinct(places)
     # Where in `needed` the files of each split begin.
     cuts = needed.searchsorted(starts)
     names: list[str] = []
     for index, each in enumerate(named):
         own = needed[cuts[index] : cuts[index + 1]] - starts[index]
-        run = run_of(own)
+        run = arrays.run_of(own)
         if run is None:
             names += filenames_at(each, own.tolist())
         else:
@@ -407,7 +404,7 @@ def sorted_rows(
     if file_order is None:
         return reads
     starts = np.cumsum([0, *(split.num_shards for split in reads.dataset.splits)])
-    row_places: Int64s = starts[reads.split] + reads.shard
+    row_places: arrays.Int64s = starts[reads.split] + reads.shard
     # int64[rows]: which line of the list names the file of each row.
     keys = _ranks(file_order, reads, row_places)[row_places]
     missing = np.flatnonzero(keys < 0)
@@ -427,7 +424,7 @@ def sorted_rows(
     return reads.select(np.argsort(keys, kind="stable") if several else rows)
 
 
-def _ranks(names: Sequence[str], reads: Reads, row_places: Int64s) -> Int64s:
+def _ranks(names: Sequence[str], reads: Reads, row_places: arrays.Int64s) -> arrays.Int64s:
     """Return which name stands for each file of the dataset, -1 for none.
 
     A file's place counts all files; `row_places` are those of the rows.

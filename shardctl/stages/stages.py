@@ -18,6 +18,7 @@ from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.stages import part as parts
 
+_READY_FIRST = "deterministic=False yields in order of completion"
 _LONGEST_SHOWN = 300  # characters of a pipeline, in a repr
 
 
@@ -104,6 +105,32 @@ class Batch(parts.Stage):
     def whole_length(self, count: int) -> int:
         """Return the number of batches."""
         return count // self.size if self.drop_remainder else -(-count // self.size)
+
+
+class Window(parts.Stage):
+    """`ds.window(size, shift, stride, drop_remainder)`, and the `flat_map` that batches a window.
+
+    shift: elements from the start of a window to that of the next; None is `size`.
+    """
+
+    name = "window"
+    is_plain = False
+    effect = "puts neighbours together, one batch a window; keeps the order"
+    size: parts.PositiveCount
+    shift: parts.PositiveCount | None = None
+    stride: parts.PositiveCount = 1
+    drop_remainder: bool = False
+
+    @property
+    def span(self) -> int:
+        """The elements from the first of a window to its last."""
+        return (self.size - 1) * self.stride + 1
+
+    def whole_length(self, count: int) -> int:
+        """Return the number of windows."""
+        # A window begins wherever an element is left; a whole one needs its last element too.
+        missing = self.span - 1 if self.drop_remainder else 0
+        return -(-max(count - missing, 0) // (self.shift or self.size))
 
 
 class Unbatch(parts.Stage):
@@ -228,12 +255,22 @@ class Map(parts.Stage):
             return None
         # The argument of the call counts before the option of the pipeline.
         said = deterministic if self.deterministic is None else self.deterministic
-        return "deterministic=False yields in order of completion" if said is False else None
+        return _READY_FIRST if said is False else None
 
     @property
     def as_run(self) -> parts.Stage:
         """One that reads ahead, in order."""
         return Map(calls="auto", deterministic=True) if self.calls is None else self
+
+
+class Scan(parts.Stage):
+    """`ds.scan(initial_state, f)`: one element of each, which depends on those before it."""
+
+    name = "scan"
+    is_plain = False
+    effect = "keeps the order; what it yields depends on the elements before, too"
+    parameters = (parts.value("", "initial_state", takes="code"), parts.FUNCTION)
+    keeps_order = True
 
 
 class Prefetch(parts.Stage):
@@ -376,10 +413,10 @@ _BY = {
     "it keeps the order of the run that wrote its files": (CACHE_IN_FILE, "snapshot"),
     "how many elements come of each depends on the data": ("flat_map", "interleave"),
     "which elements come, and when, depends on the data": (
-        *("window", "group_by_window", "bucket_by_sequence_length", "take_while", "unique"),
+        *("group_by_window", "bucket_by_sequence_length", "take_while", "unique"),
         *("ignore_errors", "rejection_resample"),
     ),
-    "the script's own code decides what it yields": ("scan", "apply", "from_generator"),
+    "the script's own code decides what it yields": ("apply", "from_generator"),
     "what it lists is read by code; list_files('data/*', seed=7) | interleave(cycle_length=4) has "
     "an order": ("list_files",),
     "its files are named by code; TFRecordDataset('data/*') has an order": ("TFRecordDataset",),
@@ -508,7 +545,7 @@ class Values(parts.Source):
         return len(self.values)
 
 
-class _Mixture(parts.Source):
+class Mixture(parts.Source):
     """What combines several datasets."""
 
     inputs: tuple[Pipeline, ...] = parts.argument("datasets", takes="pipelines")
@@ -519,7 +556,7 @@ class _Mixture(parts.Source):
             raise UsageError(f"{self.name}: an input, or several, is needed")
 
 
-class Zip(_Mixture):
+class Zip(Mixture):
     """`tf.data.Dataset.zip(inputs)`: an element holds one of each, in their order."""
 
     name = "zip"
@@ -534,7 +571,7 @@ class Zip(_Mixture):
         return min(known)
 
 
-class SampleFromDatasets(_Mixture):
+class SampleFromDatasets(Mixture):
     """`tf.data.Dataset.sample_from_datasets(inputs, weights, seed, stop_on_empty_dataset, ..)`.
 
     weights_dtype: what TensorFlow makes of the weights, "float32" of Python's own numbers and
@@ -585,13 +622,10 @@ class SampleFromDatasets(_Mixture):
         return None if self.stop_on_empty else _sum(others)
 
 
-class ChooseFromDatasets(_Mixture):
-    """`tf.data.Dataset.choose_from_datasets(inputs, choices, stop_on_empty_dataset)`."""
+class Choosing(Mixture):
+    """A mixture in which numbers say which input comes next."""
 
-    name = "choose_from_datasets"
-    effect = "takes the next dataset as chosen"
     choices: Pipeline = parts.argument("choice_dataset", takes="pipeline")
-    stop_on_empty: bool = parts.argument("stop_on_empty_dataset", default=True)
 
     @property
     def fed_by(self) -> tuple[Pipeline, ...]:
@@ -602,6 +636,36 @@ class ChooseFromDatasets(_Mixture):
         """Return that there is no end, where no input has one; else it is unknown."""
         # Choices may end before their inputs do.
         return math.inf if all(count == math.inf for count in others) else None
+
+
+class ChooseFromDatasets(Choosing):
+    """`tf.data.Dataset.choose_from_datasets(inputs, choices, stop_on_empty_dataset)`."""
+
+    name = "choose_from_datasets"
+    effect = "takes the next dataset as chosen"
+    stop_on_empty: bool = parts.argument("stop_on_empty_dataset", default=True)
+
+
+class InterleaveDatasets(Choosing):
+    """`ds.interleave(f, ..)` or `ds.flat_map(f)`, whose function makes one input of each number.
+
+    choices: the numbers of inputs, as they are read: an input is opened anew for each.
+    calls, deterministic: as in the call.
+    is_legacy: it is `tf.data.experimental.parallel_interleave`.
+    """
+
+    name = "interleave_datasets"
+    effect = "reads so many of the datasets in turn, each as it is chosen"
+    cycle_length: parts.PositiveCount = 1
+    block_length: parts.PositiveCount = 1
+    calls: parts.Calls | None = parts.argument("num_parallel_calls", default=None)
+    deterministic: bool | None = None
+    is_legacy: bool = False
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that threads yield in order of completion, where they do."""
+        said = deterministic if self.deterministic is None else self.deterministic
+        return _READY_FIRST if self.calls is not None and said is False else None
 
 
 class Shared(parts.Source):

@@ -479,7 +479,6 @@ def _progress(steps: ShuffleReplay, heads: Int64s) -> Progress:
     """Return a progress of about as many steps as elements look at from there on."""
     total = num_drawn(steps.num_buffered, int(np.ptp(heads)) if len(heads) else 0, len(heads))
     return Progress(
-        None,
         "steps of the shuffle",
         int(total),
         per_second=_STEPS_PER_SECOND,

@@ -18,14 +18,8 @@ from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.saved import position_file
 from shardctl.saved.position_file import PositionRecord
 from shardctl.saved.resume_plan import ResumePlan, RunSegment, settings_as_planned
+from shardctl.settings import read_settings
 from shardctl.settings.keywords import OrderSettings, Unpack
-from shardctl.settings.read_settings import (
-    ReadSettings,
-    SettingsLike,
-    as_settings,
-    refuse_loader,
-    settings_in_force,
-)
 from shardctl.spec.host import HostLike
 from shardctl.tfds import position_counting as counting
 from shardctl.tfds.builder_layout import Builder, dataset_of
@@ -78,7 +72,7 @@ class Position:
         self,
         builder: Builder,
         spec: str | None = None,
-        settings: SettingsLike | None = None,
+        settings: read_settings.SettingsLike | None = None,
         *,
         consumed: int = 0,
         allow_version: bool = False,
@@ -89,8 +83,8 @@ class Position:
         # The order of the checks: what depends on the files alone, then on the settings, then on
         # the order.
         refuse_unreadable(self._dataset)
-        settings = as_settings(settings)
-        refuse_loader(settings, "Position", "shardctl.resume(.., steps=) resumes it")
+        settings = read_settings.as_settings(settings)
+        read_settings.refuse_loader(settings, "Position", "shardctl.resume(.., steps=) resumes it")
         planned = plan_order(self._dataset, spec, settings)
         for warning in format_warnings(self._dataset, planned.ranges):
             warnings.warn(warning, stacklevel=3)  # past @checked
@@ -114,7 +108,7 @@ class Position:
     def __reduce__(self) -> Any:
         # By public names and documents alone, so that another version reads it. Neither what
         # TensorFlow keeps in it, checkpoints that it belongs to here, nor a loop that is counted.
-        document = settings_in_force(self._settings, ordered=self._dataset.ordered)
+        document = read_settings.settings_in_force(self._settings, ordered=self._dataset.ordered)
         # Values that are None are left out: a version that does not know the setting reads the
         # pickle too.
         settings = {name: value for name, value in document.items() if value is not None}
@@ -145,7 +139,7 @@ class Position:
         return self._total(self._planned, self._run)
 
     @property
-    def settings(self) -> ReadSettings:
+    def settings(self) -> read_settings.ReadSettings:
         """The settings of the pipeline; a cycle that was "auto" is the number that it came to."""
         return self._settings
 
@@ -333,7 +327,7 @@ class Position:
         self._planned, self._now, self._consumed = self._planned.with_settings(now), now, 0
         self._loop = self._run = None  # what was shared is the rest of an epoch before
 
-    def _of_fit(self, epoch: int) -> ReadSettings:
+    def _of_fit(self, epoch: int) -> read_settings.ReadSettings:
         return replace(self._settings, pass_index=epoch, loop="keras-fit")
 
     def plan(self) -> ResumePlan:
@@ -462,7 +456,7 @@ class Position:
         self._planned, self._now, self._run = planned, now, run
         self._consumed, self._loop = record.consumed, None
 
-    def _settings_at(self, record: PositionRecord) -> ReadSettings:
+    def _settings_at(self, record: PositionRecord) -> read_settings.ReadSettings:
         """Return the settings at a place; which epoch of `fit` it is in is part of the place."""
         # Settings with a pass_index of their own are those of one pass; a state in `fit` does not
         # replace it.
@@ -502,7 +496,9 @@ class Position:
                 "with its own state"
             )
 
-    def _shared_run(self, now: ReadSettings, stretches: tuple[RunSegment, ...]) -> SharedRun:
+    def _shared_run(
+        self, now: read_settings.ReadSettings, stretches: tuple[RunSegment, ...]
+    ) -> SharedRun:
         if self._run is not None and (self._now, self._run.stretches) == (now, stretches):
             return self._run  # which takes its time with a thousand hosts
         return shared_run(self._planned.resolved, now, stretches)

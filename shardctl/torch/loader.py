@@ -14,21 +14,7 @@ from shardctl.base.arguments import checked
 from shardctl.base.text import choices, printable
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.live.key_order import (
-    BuilderOrDataset,
-    DataSource,
-    HasOrder,
-    KeyOrder,
-    check_number,
-    check_source,
-    continued,
-    is_text,
-    kind_of_state,
-    record_at,
-    says_types,
-    types_of,
-)
-from shardctl.live.key_order import order_from as order_of_states
+from shardctl.live import key_order
 from shardctl.loaders.loader import LOADERS, library
 from shardctl.saved.position_file import POSITION_KIND, PositionRecord, position_of_text
 from shardctl.settings.keywords import LoaderSettings, Unpack
@@ -43,7 +29,7 @@ _OF_WORKERS = "_snapshot"
 # What `state_dict` of a sampler or a loader returns, or `get_state` of a Position.
 TorchState = Annotated[
     Any,
-    kind_of_state(
+    key_order.kind_of_state(
         "what state_dict() returned, or a position's get_state()",
         "a state of a sampler or loader",
         "states",
@@ -82,7 +68,9 @@ def record_of(state: Mapping[str, object], *, source: str) -> PositionRecord:
     return position_of_text(text, source=source)
 
 
-def continued_order(order: KeyOrder, states: Sequence[Mapping[str, object]]) -> KeyOrder:
+def continued_order(
+    order: key_order.KeyOrder, states: Sequence[Mapping[str, object]]
+) -> key_order.KeyOrder:
     """Return the order from where a run stopped, in the pass in which it was.
 
     Raises:
@@ -92,11 +80,11 @@ def continued_order(order: KeyOrder, states: Sequence[Mapping[str, object]]) -> 
     # The pass of the first state; `continued` checks that all agree.
     settings = replace(order.settings, pass_index=records[0].settings.pass_index)
     if settings != order.settings:
-        order = KeyOrder(order.dataset, order.spec, settings)
-    return continued(order, records)
+        order = key_order.KeyOrder(order.dataset, order.spec, settings)
+    return key_order.continued(order, records)
 
 
-order_from = partial(order_of_states, after=continued_order)
+order_from = partial(key_order.order_from, after=continued_order)
 
 
 def _of_sampler(state: Mapping[str, object]) -> Mapping[str, object]:
@@ -126,7 +114,7 @@ def _of_sampler(state: Mapping[str, object]) -> Mapping[str, object]:
 # A sampler of PyTorch's that yields tf.data's order.
 
 
-class Sampler(HasOrder):
+class Sampler(key_order.HasOrder):
     """The order in which tf.data reads a spec, as `torch.utils.data.DataLoader` asks for it.
 
     It yields the keys of `tfds.data_source(split=spec)`. Hosts, which are the ranks, epochs, passes
@@ -155,7 +143,7 @@ class Sampler(HasOrder):
     @checked
     def __init__(
         self,
-        dataset: BuilderOrDataset,
+        dataset: key_order.BuilderOrDataset,
         spec: str | None = None,
         settings: SettingsLike | None = None,
         *,
@@ -165,7 +153,7 @@ class Sampler(HasOrder):
     ) -> None:
         self._begin_at(order_from(dataset, spec, settings, consumed=consumed, states=states))
 
-    def _begin_at(self, order: KeyOrder) -> None:
+    def _begin_at(self, order: key_order.KeyOrder) -> None:
         self._order = order
         # _drawn: None before the first iteration, else how many keys were drawn from the position
         # on. _is_ahead: workers draw before batches are yielded. _is_set: set_epoch was called
@@ -265,7 +253,7 @@ class Sampler(HasOrder):
         """
         size = self.settings.batch or 1
         # Rounded up: the last batch may be smaller.
-        check_number("batches", batches, -(-len(self) // size))
+        key_order.check_number("batches", batches, -(-len(self) // size))
         return self._state(min(batches * size, len(self)))
 
     @checked
@@ -288,7 +276,7 @@ class Sampler(HasOrder):
         self._begin_at(order)
 
     def _state(self, drawn: int) -> dict[str, Any]:
-        return record_at(self._order, self._order.consumed + drawn).document()
+        return key_order.record_at(self._order, self._order.consumed + drawn).document()
 
 
 # Who draws from a sampler, and who asks for its state: loaders do not say so, their calls do.
@@ -372,8 +360,8 @@ _FIXED = (
 
 @checked
 def data_loader(
-    source: DataSource,
-    dataset: BuilderOrDataset,
+    source: key_order.DataSource,
+    dataset: key_order.BuilderOrDataset,
     spec: str | None = None,
     settings: SettingsLike | None = None,
     *,
@@ -402,7 +390,7 @@ def data_loader(
         UnpredictableOrderError: the order is nondeterministic.
         MissingDependencyError: PyTorch is not installed.
     """
-    check_number("workers", workers, _MOST_WORKERS)
+    key_order.check_number("workers", workers, _MOST_WORKERS)
     given = dict(options or {})
     # An argument that the order fixes would contradict it.
     if wrong := [name for name in _FIXED if name in given]:
@@ -413,8 +401,8 @@ def data_loader(
     if given.get("in_order", True) is not True:
         raise UsageError("options: in_order=False yields batches in order of completion")
     order = order_from(dataset, spec, settings, consumed=consumed, states=states)
-    check_source(source, order)
-    if order.settings.batch is not None and says_types(source):
+    key_order.check_source(source, order)
+    if order.settings.batch is not None and key_order.says_types(source):
         given.setdefault("collate_fn", collate_as_tf_data(source))
     kind = _kind(torch_data().DataLoader)
     # `__init__` would plan the order again.
@@ -471,7 +459,7 @@ def _kind(base: Any) -> Any:
 
 
 @checked
-def collate_as_tf_data(source: DataSource) -> Callable[[Sequence[Any]], Any]:
+def collate_as_tf_data(source: key_order.DataSource) -> Callable[[Sequence[Any]], Any]:
     """Return the `collate_fn` with which tensors have the types of a source's features, as tf.data.
 
     `tfds.data_source` yields scalars and sequences as Python's numbers and lists, of which
@@ -481,11 +469,11 @@ def collate_as_tf_data(source: DataSource) -> Callable[[Sequence[Any]], Any]:
     Raises:
         UsageError: the source is not TFDS's, and says nothing of types.
     """
-    if not says_types(source):
+    if not key_order.says_types(source):
         raise UsageError(
             "source: what tfds.data_source returned is needed, which knows its features"
         )
-    return Collate(types_of(source))
+    return Collate(key_order.types_of(source))
 
 
 class Collate:
@@ -505,7 +493,7 @@ def _batch(examples: Sequence[Any], types: Any) -> Any:
     if isinstance(types, dict) and isinstance(first, dict):
         return {name: _batch([one[name] for one in examples], types.get(name)) for name in first}
     if isinstance(types, str) and isinstance(first, bool | int | float | list):
-        if is_text(types):
+        if key_order.is_text(types):
             return list(examples)
         import torch
 

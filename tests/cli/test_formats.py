@@ -15,7 +15,7 @@ import yaml
 
 from shardctl.cli.app import module_of
 from shardctl.cli.main import COMMANDS
-from shardctl.cli.output import Formats, OutputOptions, as_table, verb_formats
+from shardctl.cli.output import Formats, OutputOptions, as_table, formats_of
 from shardctl.draw.tables import PLAIN, Screen
 from shardctl.errors import UsageError
 from tests.cli.conftest import Shardctl
@@ -107,7 +107,7 @@ def test_every_format_is_written_and_parses(command: str, shardctl: Shardctl) ->
 
 
 def test_a_declared_format_imports_nothing_until_it_is_written() -> None:
-    some = Formats(renderers=verb_formats("verbs.nowhere.view", "nothing"))
+    some = formats_of("nowhere", "nothing")
     assert some.names == ("table", "json", "yaml", "csv")
     with pytest.raises(ModuleNotFoundError, match=r"verbs\.nowhere"):
         some.write(OutputOptions(format="json"), object())

@@ -230,7 +230,7 @@ class ReaderTfds:
                 break
 
 
-@shape("timm", ids=1)
+@shape("timm", ids=1, take=150)
 def timm_reader() -> Any:
     return ReaderTfds()
 

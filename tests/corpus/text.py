@@ -141,7 +141,8 @@ def read_files(files: list[str]) -> Any:
 @shape("tensor2tensor")
 def t2t_files() -> Any:
     files = sorted(glob.glob("records/part-*"))
-    random.Random(0).shuffle(files)
+    random.seed(0)
+    random.shuffle(files)
     return read_files(files).shuffle(25, seed=2).repeat(2).batch(8)
 
 

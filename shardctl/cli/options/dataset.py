@@ -8,18 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+from shardctl import errors
 from shardctl.base.phrase import option_name
 from shardctl.base.text import printable, public_url, quoted
 from shardctl.cli import completion
 from shardctl.cli.options.shared import Flag, Text, option
 from shardctl.cli.output import DATASET, say, warn
-from shardctl.errors import (
-    DatasetError,
-    NotASplitError,
-    ShardctlError,
-    UnnamedDatasetError,
-    UsageError,
-)
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
@@ -76,22 +70,18 @@ def project_here(*, say_so: bool = True) -> Project:
 
 
 def chosen_dataset(
-    options: DatasetOptions,
-    project: Project,
-    *,
-    fallback: NamedDataset | None = None,
-    settings: ReadSettings | None = None,
+    options: DatasetOptions, project: Project, *, settings: ReadSettings | None = None
 ) -> Dataset:
     """Return the dataset the options, the environment, the project or the folder choose.
 
-    Where they choose none it is `fallback`, or else a built-in one, which is said unless all
-    readers in the stages of `settings` have datasets of their own.
+    Where they choose none it is a built-in one, which is said unless all readers in the stages of
+    `settings` have datasets of their own.
 
     Raises:
         UsageError: none is chosen, and the answer is kept or checked.
     """
     is_read = settings is None or settings.reads_default
-    return dataset_and_refs(options, project, fallback=fallback, is_read=is_read).dataset
+    return dataset_and_refs(options, project, is_read=is_read).dataset
 
 
 def dataset_and_refs(
@@ -122,7 +112,7 @@ def dataset_and_refs(
     )
     # `note` is set if the built-in dataset was chosen because nothing else was named.
     if chosen.note is not None and is_read and options.must_be_named:
-        raise UnnamedDatasetError(
+        raise errors.UnnamedDatasetError(
             "no dataset is named, and this answer is kept or checked: name one with --dataset REF, "
             "in SHARDCTL_DATASET, or as dataset: in shardctl.yaml"
         )
@@ -158,9 +148,9 @@ def refuse_no_spec(spec: str | None, source: DatasetOptions) -> None:
         # Only for the error about a SPEC; every other problem is reported later, by the command
         # itself.
         resolved_spec(chosen_dataset(source, project_here(say_so=False)), spec)
-    except NotASplitError:
+    except errors.NotASplitError:
         raise
-    except ShardctlError:
+    except errors.ShardctlError:
         return
 
 
@@ -240,7 +230,7 @@ def plan_of_file(
     for name, value in given.items():
         if value is not None:
             said = name if name == "SPEC" else option_name(name)
-            raise UsageError(f"{said} with --plan: the plan file holds the whole pipeline")
+            raise errors.UsageError(f"{said} with --plan: the plan file holds the whole pipeline")
     plan = parse_plan(text_on_stdin(), source="stdin") if path == "-" else read_plan(path)
     found = dataset_of_plan(plan, source, path)
     refs = refs_to_keep(found, output, on_this_machine=True)
@@ -270,7 +260,7 @@ def snapshot_of_file(path: str, else_: str) -> Snapshot:
 
     found = comparable_of_file(path)
     if not isinstance(found, Snapshot):
-        raise UsageError(f"{quoted(path)} is a {found.kind}; {else_}")
+        raise errors.UsageError(f"{quoted(path)} is a {found.kind}; {else_}")
     return found
 
 
@@ -290,7 +280,7 @@ def dataset_of_snapshot(
 def refuse_allow_version(*, given: bool) -> None:
     """Refuse `--allow-version` where no plan file is compared with the dataset."""
     if given:
-        raise UsageError("--allow-version is for a plan file; name one with --plan FILE")
+        raise errors.UsageError("--allow-version is for a plan file; name one with --plan FILE")
 
 
 def dataset_of_plan(plan: ResumePlan, options: DatasetOptions, path: str) -> ChosenDataset:
@@ -310,7 +300,7 @@ def dataset_of_plan(plan: ResumePlan, options: DatasetOptions, path: str) -> Cho
         named = replace(options, dataset=refs)
         try:
             found = dataset_and_refs(named, project, folder=Path(path).parent)
-        except ShardctlError as error:
+        except errors.ShardctlError as error:
             failed.append(error)
             continue
         # The same fingerprint: the same files. A dataset that has changed is the second choice.
@@ -320,7 +310,7 @@ def dataset_of_plan(plan: ResumePlan, options: DatasetOptions, path: str) -> Cho
     if others:  # it has changed, which is said where the plan is applied
         return others[0]
     label = "stdin" if path == "-" else printable(path)
-    raise DatasetError(
+    raise errors.DatasetError(
         f"{label}: {failed[0]}; say where the plan's dataset is with --dataset REF"
     ) from failed[0]
 

@@ -13,18 +13,7 @@ from shardctl.cli import completion
 from shardctl.cli.options.shared import whole_number
 from shardctl.cli.output import HOSTS, LOADER, ORDER, say
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.settings.table import (
-    OF_EPOCHS,
-    SETTING_BY_FIELD,
-    SETTINGS,
-    BufferSize,
-    FileNames,
-    Setting,
-    SettingKind,
-    StageList,
-    Switch,
-    WholeNumber,
-)
+from shardctl.settings import table
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
@@ -39,14 +28,14 @@ Declared = tuple[str, Any, None, str]
 _PANELS = {"order": ORDER, "hosts": HOSTS, "loader": LOADER}
 
 
-def _parameter(setting: Setting) -> Declared:
+def _parameter(setting: table.Setting) -> Declared:
     """Return the option of a setting."""
     kind, name = setting.kind, setting.option.removeprefix("--")
     # The help of a setting: its first clause, the call of TFDS or tf.data it stands for, the rest.
     clause, more, rest = setting.help.rstrip(".").partition("; ")
     text = f"{clause} ({setting.stands_for}){more}{rest}."
     text += f" [default: {setting.default}]" if setting.default else ""
-    if isinstance(kind, Switch):
+    if isinstance(kind, table.Switch):
         info: Any = Annotated[bool | None, typer.Option(f"--{name}/--no-{name}", help=text)]
     else:
         parse = _parser(kind)
@@ -55,21 +44,21 @@ def _parameter(setting: Setting) -> Declared:
             metavar=kind.metavar,
             help=text,
             parser=parse,
-            autocompletion=completion.stages if isinstance(kind, StageList) else None,
+            autocompletion=completion.stages if isinstance(kind, table.StageList) else None,
         )
         info = Annotated[str | None if parse is None else Any, made]
     return setting.field, info, None, _PANELS[setting.about]
 
 
-def _parser(kind: SettingKind) -> Any:
-    if isinstance(kind, FileNames):
+def _parser(kind: table.SettingKind) -> Any:
+    if isinstance(kind, table.FileNames):
         return None
-    if isinstance(kind, StageList):
+    if isinstance(kind, table.StageList):
         # Stages stay text here: they are parsed with the settings, which may name other datasets.
         return lambda text: kind.take(text) and text
-    if isinstance(kind, WholeNumber):
+    if isinstance(kind, table.WholeNumber):
         # The sizes of a buffer have a gap, which its own rule explains.
-        number = whole_number(None if isinstance(kind, BufferSize) else kind.least)
+        number = whole_number(None if isinstance(kind, table.BufferSize) else kind.least)
         return lambda text: kind.take(text if text in kind.words else number(text))
     return lambda text: kind.take(kind.from_document(text))
 
@@ -87,7 +76,7 @@ class OrderOptions:
     @staticmethod
     def parameters() -> list[Declared]:
         """Return the parameters of a command that has these options, one a setting."""
-        return [_parameter(setting) for setting in SETTINGS]
+        return [_parameter(setting) for setting in table.SETTINGS]
 
     def given(self) -> dict[str, Any]:
         """Return what is given here, by the fields of the settings."""
@@ -158,7 +147,7 @@ class SharingOptions(OrderOptions):
     def parameters() -> list[Declared]:
         """Return the parameters of a command that has these options, one a setting."""
         fields = ("host_by", *_OF_LOADERS, *_OF_EVALUATION)
-        return [_parameter(SETTING_BY_FIELD[field]) for field in fields]
+        return [_parameter(table.SETTING_BY_FIELD[field]) for field in fields]
 
 
 # What another loader reads besides hosts, epochs and batches.
@@ -167,11 +156,11 @@ _OF_LOADERS = (
     "global_seed",
     "buffer",
     "buffer_seed",
-    *(setting.field for setting in SETTINGS if setting.about == "loader"),
+    *(setting.field for setting in table.SETTINGS if setting.about == "loader"),
 )
 
 # What an evaluation may have of its own, besides what training has.
-_OF_EVALUATION = (*OF_EPOCHS, "pass_index", "loop")
+_OF_EVALUATION = (*table.OF_EPOCHS, "pass_index", "loop")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,7 +240,7 @@ def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
     if given.get("loader") not in (None, arguments.get("loader", "tfds")):
         other_version = ("loader_version",) if "loader" in arguments else ()
         for name in tuple(arguments):
-            is_read = name not in other_version and SETTING_BY_FIELD[name].is_read_by(loader)
+            is_read = name not in other_version and table.SETTING_BY_FIELD[name].is_read_by(loader)
             if name not in given and not is_read:
                 del arguments[name]
     for name in given:

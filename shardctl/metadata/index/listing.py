@@ -7,11 +7,10 @@ names them.
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, groupby, islice, pairwise
 
 from shardctl.base.text import choices, counted, near_or_all, quoted
 from shardctl.dataset.dataset import Dataset
@@ -26,16 +25,8 @@ from shardctl.metadata.index.file_names import (
     is_passed_over,
     name_matcher,
 )
+from shardctl.stores import stores
 from shardctl.stores.store import Store, StoredFile
-from shardctl.stores.stores import (
-    A_SLASH_LOST,
-    absolute,
-    as_bytes,
-    has_lost_a_slash,
-    is_remote,
-    split_path,
-    store_of,
-)
 
 # Called with the number of files listed so far; may raise to end the listing.
 Listed = Callable[[int], None]
@@ -89,10 +80,10 @@ def _whole(path: str, cwd: str | None) -> str:
     """Return a path from the root, without slashes at its end."""
     if not path or "\0" in path:
         raise DatasetError(f"{quoted(path, 200)} is no path")
-    if is_remote(path):
+    if stores.is_remote(path):
         scheme, _, rest = path.partition("://")
         return f"{scheme}://{rest.rstrip('/')}"
-    return absolute(
+    return stores.absolute(
         os.path.join(cwd, os.path.expanduser(path)) if cwd else os.path.expanduser(path)
     )
 
@@ -110,7 +101,7 @@ class _Lister:
     def listing(self) -> Listing:
         """Return what was collected."""
         return Listing(
-            root=_common_folder({split_path(path)[0] for path in self._files}),
+            root=_common_folder({stores.split_path(path)[0] for path in self._files}),
             files=[*self._files.values()],
             sidecars=[*self._sidecars.values()],
             notes=tuple(dict.fromkeys(self._notes)),
@@ -118,10 +109,10 @@ class _Lister:
 
     def take_file(self, path: str) -> bool:
         """Take the file at a path and return whether there is one."""
-        file = store_of(path).status(path)
+        file = stores.store_of(path).status(path)
         if file is None:
             return False
-        if file_kind(split_path(file.path)[1]) in (FileKind.OTHER, FileKind.SIDECAR):
+        if file_kind(stores.split_path(file.path)[1]) in (FileKind.OTHER, FileKind.SIDECAR):
             raise DatasetError(
                 f"{quoted(path, 200)} is no record file, by its name; give the files of records, "
                 "or the folder that they are in"
@@ -132,7 +123,7 @@ class _Lister:
 
     def take(self, path: str) -> None:
         """Take the files that a path means which is no file itself."""
-        store = store_of(path)
+        store = stores.store_of(path)
         if store.is_folder(path):
             if not self._take_tree(store, path):
                 self._nothing(nothing_in, store, path)
@@ -152,10 +143,10 @@ class _Lister:
     def _take_all(self, store: Store, path: str, texts: list[str]) -> None:
         """Take everything that braces stand for; what is missing is an error."""
         missing: list[str] = []
-        for folder, group in itertools.groupby(texts, lambda text: split_path(text)[0]):
-            names = [split_path(text)[1] for text in group]
+        for folder, group in groupby(texts, lambda text: stores.split_path(text)[0]):
+            names = [stores.split_path(text)[1] for text in group]
             plain = not is_glob(folder) and not any(map(name_matcher, names))
-            lists = is_remote(path) and not path.startswith("http")
+            lists = stores.is_remote(path) and not path.startswith("http")
             # One listing costs as much as a few questions; it is then looked through for the names.
             if plain and lists and len(names) > _MANY and store.is_folder(folder[:-1]):
                 self._take_matching(store, folder, set(names).__contains__, names[0][:1])
@@ -174,7 +165,7 @@ class _Lister:
 
     def _take_pattern(self, store: Store, path: str) -> bool:
         """Take what a glob or `prefix@N` means, and return whether it means anything."""
-        folder, name = split_path(path)
+        folder, name = stores.split_path(path)
         matches = name_matcher(name)
         if matches is None and not is_glob(folder):
             return False
@@ -240,7 +231,7 @@ class _Lister:
         """Yield the files of a folder with name and kind."""
         for file in store.scan(folder.rstrip("/") or "/"):
             self._listed()
-            name = split_path(file.path)[1]
+            name = stores.split_path(file.path)[1]
             yield file, name, file_kind(name)
 
     def _listed(self) -> None:
@@ -267,7 +258,7 @@ def folders_of(store: Store, glob: str) -> Iterator[str]:
 
     `glob` is a path from the root and ends in a slash. Hidden folders are meant by name alone.
     """
-    scheme, divided, rest = glob.partition("://") if is_remote(glob) else ("", "", glob)
+    scheme, divided, rest = glob.partition("://") if stores.is_remote(glob) else ("", "", glob)
     parts = rest.rstrip("/").split("/")
     # Folders in front of the first glob need not be listed.
     plain = next((at for at, part in enumerate(parts) if is_glob(part)), len(parts))
@@ -309,7 +300,7 @@ def with_subfolders(store: Store, folder: str, above: tuple[str, ...] = ()) -> I
 def way_to(folder: str, above: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the folders `above` and this one, None where it is one of them by a link."""
     # By the real path: a link to a folder above would make the walk endless.
-    real = folder if is_remote(folder) else os.path.realpath(folder)
+    real = folder if stores.is_remote(folder) else os.path.realpath(folder)
     return None if real in above else (*above, real)
 
 
@@ -325,10 +316,10 @@ def nothing_in(store: Store, folder: str) -> str:
 
 def no_match(store: Store, path: str) -> str:
     """Return that a path means no file, and what is near."""
-    folder, name = split_path(path)
+    folder, name = stores.split_path(path)
     near = ""
-    if not is_remote(path) and has_lost_a_slash(path):
-        near = A_SLASH_LOST
+    if not stores.is_remote(path) and stores.has_lost_a_slash(path):
+        near = stores.A_SLASH_LOST
     elif not is_glob(folder):
         if not store.is_folder(folder.rstrip("/") or "/"):
             near = f"there is no folder {quoted(folder, 200)}"
@@ -341,8 +332,8 @@ def _names(store: Store, folder: str) -> list[str]:
     """Return names of a folder, sorted; none where it cannot be listed."""
     folder = folder.rstrip("/") or "/"
     try:
-        files = itertools.islice(store.scan(folder), _LOOKED_AT)
-        names = [split_path(file.path)[1] for file in files]
+        files = islice(store.scan(folder), _LOOKED_AT)
+        names = [stores.split_path(file.path)[1] for file in files]
         return sorted([*names, *(f"{name}/" for name in store.subfolders(folder))])
     except ShardctlError:
         return []
@@ -376,7 +367,7 @@ def listed_spec(pattern: str, dataset: Dataset, *, look: bool = True) -> str:
                 "them away"
             )
     # The splits as their first files lie, which has to be how all files lie.
-    splits.sort(key=lambda split: as_bytes(next(_paths_of(dataset, split.name))))
+    splits.sort(key=lambda split: stores.as_bytes(next(_paths_of(dataset, split.name))))
     paths = list(chain.from_iterable(_paths_of(dataset, split.name) for split in splits))
     # Symmetric difference: files that only one of the two reads.
     for path in sorted({*paths} ^ {*_paths_of_tf_data(pattern)}) if look else ():
@@ -386,8 +377,8 @@ def listed_spec(pattern: str, dataset: Dataset, *, look: bool = True) -> str:
             "the record files, as train-*-of-00008"
         )
     for before, after in pairwise(paths):
-        if as_bytes(before) > as_bytes(after):
-            names = [quoted(split_path(path)[1], 80) for path in (before, after)]
+        if stores.as_bytes(before) > stores.as_bytes(after):
+            names = [quoted(stores.split_path(path)[1], 80) for path in (before, after)]
             raise UsageError(
                 f"list_files: {names[0]} is read before {names[1]} here, by their numbers or "
                 "splits, and tf.data sorts the paths as text; read(train, data='..', "
@@ -404,13 +395,13 @@ def _paths_of(dataset: Dataset, name: str) -> Iterator[str]:
 
 def _paths_of_tf_data(pattern: str) -> Iterator[str]:
     """Yield the files and folders that a pattern means to tf.data, which reads ** as *."""
-    whole = pattern if is_remote(pattern) else absolute(pattern)
-    folder, name = split_path(whole)
+    whole = pattern if stores.is_remote(pattern) else stores.absolute(pattern)
+    folder, name = stores.split_path(whole)
     if not is_glob(whole):
         yield whole
         return
-    store, matches = store_of(folder), glob_regex(name).fullmatch
+    store, matches = stores.store_of(folder), glob_regex(name).fullmatch
     for inner in folders_of(store, folder.replace(ANY_FOLDERS, "*")):
         place = inner.rstrip("/") or "/"
-        names = (split_path(file.path)[1] for file in store.scan(place))
+        names = (stores.split_path(file.path)[1] for file in store.scan(place))
         yield from (inner + one for one in chain(names, store.subfolders(place)) if matches(one))

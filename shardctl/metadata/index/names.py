@@ -14,19 +14,7 @@ from itertools import islice, pairwise
 
 from shardctl.base.text import choices, counted, printable, quoted
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.index.file_names import (
-    NUMBER,
-    RANDOM,
-    NamedSplit,
-    dataset_of_folder,
-    expanded,
-    named_split,
-    path_regex,
-    shard_matcher,
-    sharded_regex,
-    speaks_of_several,
-    split_word,
-)
+from shardctl.metadata.index import file_names
 from shardctl.metadata.index.listing import Listing
 from shardctl.metadata.index.shard_sets import COMPRESSED, ShardSet, glob_of, path_key, shard_sets
 from shardctl.records.read_file import format_of_name
@@ -99,7 +87,7 @@ def arrange(
     else:
         chosen = _splits_by_names(listing)
     file_format = _file_format(listing, [found for one in chosen for found in one.sets])
-    by_folder, version = dataset_of_folder(listing.root)
+    by_folder, version = file_names.dataset_of_folder(listing.root)
     dataset = name or next((one.dataset for one in chosen if one.dataset), None) or by_folder
     orders = [_SplitOrder(listing.root, one.name, one.sets) for one in chosen]
     return Arrangement(
@@ -119,7 +107,7 @@ def _file_format(listing: Listing, sets: Iterable[ShardSet]) -> str | None:
     globs: dict[str | None, str] = {}
     for found in sets:
         for text in sorted(found.texts):
-            known = format_of_name(re.sub(f"[{NUMBER}{RANDOM}]", "0", text))
+            known = format_of_name(re.sub(f"[{file_names.NUMBER}{file_names.RANDOM}]", "0", text))
             globs.setdefault(known, found.folder + glob_of(text))
     formats = sorted(known for known in globs if known is not None)
     if len(formats) > 1:
@@ -170,16 +158,16 @@ def _splits_by_names(listing: Listing) -> list[_SplitSets]:
             datasets, versions or formats.
     """
     sets = shard_sets(listing.root, listing.files)
-    named = [named_split(found.folder, found.text) for found in sets]
+    named = [file_names.named_split(found.folder, found.text) for found in sets]
     # No name speaks of a split: all files are one, named after the folder or by default.
     if not any(named):
         (found,) = _joined(listing, sets)
-        if speaks_of_several(found.folder, found.text):
+        if file_names.speaks_of_several(found.folder, found.text):
             several = f"names speak of several splits: {_listed(sets)}"
             raise DatasetError(f"{_where(listing)}: {several}; {_way_out(sets)}")
-        name = split_word(listing.root.rpartition("/")[2]) or DEFAULT_SPLIT
+        name = file_names.split_word(listing.root.rpartition("/")[2]) or DEFAULT_SPLIT
         return [_SplitSets(name=name, sets=(found,))]
-    splits: dict[str, list[tuple[ShardSet, NamedSplit]]] = {}
+    splits: dict[str, list[tuple[ShardSet, file_names.NamedSplit]]] = {}
     for found, spoken in zip(sets, named, strict=True):
         if spoken is not None:
             splits.setdefault(spoken.split, []).append((found, spoken))
@@ -207,7 +195,9 @@ def _use(split: str) -> tuple[int, str]:
     return _FIRST.index(begin) if begin in _FIRST else len(_FIRST), split
 
 
-def _check_one_dataset(listing: Listing, members: Sequence[tuple[ShardSet, NamedSplit]]) -> None:
+def _check_one_dataset(
+    listing: Listing, members: Sequence[tuple[ShardSet, file_names.NamedSplit]]
+) -> None:
     """Raise where TFDS's template names two datasets, or a dataset in two folders."""
     first: dict[tuple[str, str], ShardSet] = {}
     for found, named in members:
@@ -294,24 +284,26 @@ def chosen_by(globs: Mapping[str, str], root: str) -> Callable[[str], bool]:
     """
     # The names of folders above the root, /tmp/test, are nothing that a relative glob is about.
     above = len(root.rpartition("/")[0]) + 1
-    matchers = [_matcher(one, above) for glob in globs.values() for one in expanded(glob)]
+    matchers = [
+        _matcher(one, above) for glob in globs.values() for one in file_names.expanded(glob)
+    ]
     return lambda path: not matchers or any(matches(path) for matches in matchers)
 
 
 def _matcher(glob: str, above: int) -> Callable[[str], bool]:
     glob = re.sub(r"^(?:\./)+", "", glob).rstrip("/") or "/"
     folder, _, name = glob.rpartition("/")
-    sharded = sharded_regex(name)
+    sharded = file_names.sharded_regex(name)
     whole = glob.startswith("/") or is_remote(glob)
     # A relative glob may begin at any folder below the root; `skip` leaves out what is above.
     start, skip = ("", 0) if whole else ("(?:.*/)?", above)
     if sharded is None:
         # What is inside a folder that matches belongs to it.
-        pattern, total = f"{start}{path_regex(glob).pattern}(?:/.*)?", None
+        pattern, total = f"{start}{file_names.path_regex(glob).pattern}(?:/.*)?", None
     else:
-        before = f"{path_regex(folder).pattern}/" if folder else ""
+        before = f"{file_names.path_regex(folder).pattern}/" if folder else ""
         pattern, total = f"{start}{before}{sharded[0].pattern}", sharded[1]
-    return shard_matcher(re.compile(pattern, re.DOTALL), total, skip)
+    return file_names.shard_matcher(re.compile(pattern, re.DOTALL), total, skip)
 
 
 # The files of a split in shard order, how that differs from the order of their names, and shards
@@ -448,4 +440,4 @@ def _several_writes(found: ShardSet) -> bool:
 
     As where Spark appends to a folder.
     """
-    return found.words_differ and RANDOM in found.text and found.totals is None
+    return found.words_differ and file_names.RANDOM in found.text and found.totals is None

@@ -28,6 +28,7 @@ BATCHES = (
     "BatchDataset",
     "BatchDatasetV2",
     "ParallelBatchDataset",
+    "MapAndBatchDataset",
     "PaddedBatchDataset",
     "PaddedBatchDatasetV2",
 )
@@ -55,6 +56,31 @@ CHOOSES = (
     "ParallelFilterDataset",
     "TakeWhileDataset",
 )
+# What reads the datasets that its function makes.
+INTERLEAVES = (
+    "FlatMapDataset",
+    "InterleaveDataset",
+    "ParallelInterleaveDatasetV2",
+    "ParallelInterleaveDatasetV3",
+    "ParallelInterleaveDatasetV4",
+    "LegacyParallelInterleaveDatasetV2",
+)
+_CHOOSES_ONLY = (*(op for op in CHOOSES if op != "FilterDataset"), *GUARDS, "PrefetchDataset")
+# Elements that are no data: a script counts or lists them.
+_COUNTED = (
+    *("RangeDataset", "TensorSliceDataset", "TensorDataset", "ListDataset", "ZipDataset"),
+    *("ConcatenateDataset", "RepeatDataset", "TakeDataset", "SkipDataset", "ShardDataset"),
+    *(*MAPS, *BATCHES, *GUARDS, "PrefetchDataset"),
+)
+_MOST_LISTED = 1 << 16  # elements of a script's own that are listed one by one
+_MOST_MADE = 1 << 10  # datasets that a function is asked for
+# Ops that make of a file, or of a draw, what a dataset is built of.
+_RUN = {
+    *("PyFunc", "EagerPyFunc", "PyFuncStateless", "ReadFile", "MatchingFiles"),
+    *("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal"),
+    *("RandomShuffle", "Multinomial", "StatefulUniform", "StatefulUniformInt", "VarHandleOp"),
+    *("ReadVariableOp", "GeneratorDataset"),
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -146,6 +172,62 @@ class Operation:
         """The function that it applies, None without one."""
         return self.graph.function_of(self.node)
 
+    @cached_property
+    def made(self) -> tuple[Operation, ...] | None:
+        """The datasets that a flat_map or an interleave makes, one of each element of `first`.
+
+        None where they are not known without data: what it is called with, or what it does.
+        """
+        is_one = self.op in INTERLEAVES and self.inputs and self.function is not None
+        return _made(self) if is_one else None
+
+    @property
+    def way(self) -> tuple[Operation, ...]:
+        """The operations from what lists elements to this one, which map them or choose among them.
+
+        What is between changes which elements come, and when; a map changes each by itself.
+        """
+        found = [self]
+        while found[0].inputs and (found[0].op in _CHOOSES_ONLY or found[0].op in MAPS):
+            found.insert(0, found[0].input)
+        return tuple(found)
+
+    @property
+    def elements(self) -> list[tuple[Any, ...]] | None:
+        """The elements of the source of `way` as its maps leave them, None where they are data."""
+        way = self.way
+        maps = [each for each in way if each.op in MAPS and not each.is_identity]
+        below = (*way[0].all(), *maps)
+        if any(each.op not in _COUNTED or each.is_stateful for each in below):
+            return None
+        tf = tensorflow()
+        end = maps[-1] if maps else way[0]
+        # Ops have the list of their types under one of two names.
+        name = "output_types" if "output_types" in end.attributes else "Toutput_types"
+        kinds = map(tf.dtypes.as_dtype, end.attributes[name].list.type)
+        nodes = chained(way[0].node, [each.node for each in maps])
+        found = self.graph.dataset(nodes, tuple(tf.TensorSpec(None, kind) for kind in kinds))
+        kinds_of_data = {each.dtype for each in found.element_spec}
+        # Negative: without end, or unknown.
+        if not 0 <= int(found.cardinality()) <= _MOST_LISTED or tf.variant in kinds_of_data:
+            return None
+        return list(found.as_numpy_iterator())
+
+    @property
+    def source_key(self) -> Any:
+        """What tells a source from others: its op, what it is given, and nothing of its name."""
+        # What is no constant may be anything.
+        if None in self.others or self.inputs:
+            return id(self)
+        said = {name: given for name, given in self.attributes.items() if name != "metadata"}
+        attributes = tuple((name, said[name].SerializeToString()) for name in sorted(said))
+        return (self.op, attributes, *(o.attr["value"].SerializeToString() for o in self.others))
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether it applies a function whose result is no matter of its inputs alone."""
+        return self.function is not None and self.function.definition.signature.is_stateful
+
     @property
     def is_identity(self) -> bool:
         """Whether it is a map that returns its elements as they are."""
@@ -162,6 +244,58 @@ def call_name(op: str) -> str:
     name = re.sub(r"^(Legacy|Parallel|Global)*", "", _DATASET.sub("", op))
     # CamelCase -> snake_case, at each change from lower to upper case.
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def _made(operation: Operation) -> tuple[Operation, ...] | None:
+    tf, graph, node = tensorflow(), operation.graph, operation.node
+    # Of what it only builds nothing runs here; what it reads or draws while it builds is data.
+    if graph.ops_of_body(node) & _RUN or any(map(has_state, operation.inputs[1:])):
+        return None
+    way, elements = operation.input.way, operation.input.elements
+    if elements is None or len(elements) > _MOST_MADE:
+        return None
+    # The same function under a map, which yields the datasets themselves.
+    mapped = tf.compat.v1.NodeDef(name="made", op="MapDataset")
+    mapped.input.extend(node.input[: 1 + len(node.attr["Targuments"].list.type)])
+    for name in ("f", "Targuments"):
+        mapped.attr[name].CopyFrom(node.attr[name])
+    mapped.attr["output_types"].list.type.append(tf.variant.as_datatype_enum)
+    mapped.attr["output_shapes"].list.shape.add()
+    maps = [each.node for each in way if each.op in MAPS and not each.is_identity]
+    try:
+        nodes = chained(way[0].node, [*maps, mapped])
+        datasets = graph.dataset(nodes, tf.TensorSpec([], tf.variant))
+        return tuple(map(written, datasets))
+    except (tf.errors.OpError, ValueError):
+        return None
+
+
+def chained(source: Any, nodes: Sequence[Any]) -> list[Any]:
+    """Return nodes, each reading the one before, under names of their own."""
+    made = [source]
+    for number, node in enumerate(nodes):
+        made.append(type(node)())
+        made[-1].CopyFrom(node)
+        made[-1].name = f"chained_{number}"
+        made[-1].input[0] = made[-2].name
+    return made
+
+
+def has_state(root: Operation) -> bool:
+    """Return whether iterators of a dataset know of each other: it reshuffles, or caches."""
+    return any(
+        operation.op in CACHES or (operation.op in SHUFFLES and _reshuffles(operation))
+        for operation in root.all()
+    )
+
+
+def _reshuffles(operation: Operation) -> bool:
+    try:
+        # A buffer of 1 shuffles nothing.
+        one = operation.number("buffer_size") == 1
+    except NoConstantError:
+        one = False
+    return operation.flag("reshuffle_each_iteration") and not one
 
 
 class NoConstantError(Exception):
@@ -245,12 +379,7 @@ def operation_of(dataset: Any) -> Operation:
             "it; inspect it outside"
         )
     try:
-        written = tf.raw_ops.DatasetToGraphV2(
-            # IGNORE: stateful ops (random maps, variables) would otherwise be refused.
-            input_dataset=dataset._variant_tensor,
-            external_state_policy=_IGNORE_STATE,
-        )
-        return Graph(tf.compat.v1.GraphDef.FromString(written.numpy())).root()
+        return written(dataset._variant_tensor)
     except (tf.errors.OpError, ValueError) as error:
         # TensorFlow wraps its reason: "{{..}} REASON [Op:..]".
         said = str(error).partition(" [Op:")[0].rpartition("}} ")[2]
@@ -258,6 +387,14 @@ def operation_of(dataset: Any) -> Operation:
             f"TensorFlow does not write this dataset as a graph: {said}; inspect the dataset "
             "before that stage"
         ) from error
+
+
+def written(variant: Any) -> Operation:
+    """Return the operation that a dataset is, of its tensor."""
+    tf = tensorflow()
+    # IGNORE: stateful ops (random maps, variables) would otherwise be refused.
+    graph = tf.raw_ops.DatasetToGraphV2(input_dataset=variant, external_state_policy=_IGNORE_STATE)
+    return Graph(tf.compat.v1.GraphDef.FromString(graph.numpy())).root()
 
 
 class Graph:
@@ -290,6 +427,33 @@ class Graph:
         """Return the function that a node applies, None where the graph has none."""
         found = self._functions.get(node.attr["f"].func.name) if "f" in node.attr else None
         return None if found is None else Function(definition=found, graph=self)
+
+    def dataset(self, nodes: Sequence[Any], spec: Any) -> Any:
+        """Return the `tf.data.Dataset` that the last of nodes is, which may be beside the graph."""
+        tf = tensorflow()
+        definition = tf.compat.v1.GraphDef()
+        definition.library.CopyFrom(self.definition.library)
+        found = {node.name: node for node in nodes}
+        for name in [_name(tensor) for node in nodes for tensor in node.input]:
+            if name not in found:
+                found |= {below.name: below for below in self.below(self.nodes[name])}
+        definition.node.extend(found.values())
+        end = definition.node.add(name="dataset", op="_Retval", input=[nodes[-1].name])
+        end.attr["T"].type = tf.variant.as_datatype_enum
+        end.attr["index"].i = 0
+        variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
+        return tf.data.experimental.from_variant(variant, spec)
+
+    def ops_of_body(self, node: Any) -> set[str]:
+        """Return the ops that run when the function of a node is called, to build a dataset."""
+        function = self.function_of(node)
+        found: set[str] = set()
+        for inner in () if function is None else function.nodes.values():
+            found.add(inner.op)
+            # What a dataset in it applies runs when that is read.
+            if not _DATASET.search(inner.op):
+                found |= self.ops_in_functions(inner)
+        return found
 
     def ops_in_functions(self, node: Any) -> set[str]:
         """Return the names of all ops in the functions of a node, and of those these call."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -22,13 +22,21 @@ from shardctl.stages.pipelines import open_stages, with_changed
 from shardctl.stages.pipelines import options_of as options_in_stages
 from shardctl.stages.stages import Pipeline, Read
 from shardctl.stages.text import text_of
+from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.inspecting.graph import Operation, operation_of, options_in_force
+from shardctl.tfds.inspecting.graph import (
+    SHUFFLES,
+    Operation,
+    call_name,
+    operation_of,
+    options_in_force,
+)
 from shardctl.tfds.inspecting.reader import FoundReader
 from shardctl.tfds.inspecting.stage_of import global_seed_of, stated_seed
-from shardctl.tfds.inspecting.walk import FoundPipeline, Scans, walked
+from shardctl.tfds.inspecting.walk import FoundPipeline, FoundStage, Scans, walked
 from shardctl.tfds.inspecting.watch import Lines, Returned, clones_of, is_dataset, returned_by
-from shardctl.verbs.inspect.answer import InspectedStage, Inspection, OpenStage, SourceLine
+from shardctl.verbs.inspect.answer import Cure, InspectedStage, Inspection, OpenStage, SourceLine
+from shardctl.verbs.inspect.cure import set_argument, set_options, set_shuffle_seed
 
 NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine
 
@@ -37,10 +45,30 @@ Part = Any  # a stage or a source
 
 
 def assembled(
-    found: FoundPipeline, *, line_of: LineOf, loop: Loop = "python", name: str = ""
+    found: FoundPipeline,
+    *,
+    line_of: LineOf,
+    loop: Loop = "python",
+    name: str = "",
+    assume_seeds: bool = False,
 ) -> Inspection:
-    """Return the answer: stages with the seeds that a script states, and what they read."""
+    """Return the answer: stages with the seeds that a script states, and what they read.
+
+    assume_seeds: the script is changed as the cures say, see `inspect`.
+    """
     parts = _Parts.of(found)
+    made, remedies = _inspection(found, parts, line_of, loop, name)
+    if not assume_seeds or not remedies.assumed:
+        return made
+    # The same pipeline under the seeds of the cures: what is still open then, stays so.
+    parts = _Parts.of(found, remedies.changed)
+    told = tuple(map(str, dict.fromkeys(remedies.assumed)))
+    return replace(_inspection(found, parts, line_of, loop, name)[0], assumptions=told)
+
+
+def _inspection(
+    found: FoundPipeline, parts: _Parts, line_of: LineOf, loop: Loop, name: str
+) -> tuple[Inspection, _Remedies]:
     sole = parts.sole
     settings = ReadSettings(
         **({} if sole is None else parts.settings_of(sole)),
@@ -48,8 +76,8 @@ def assembled(
         stages=parts.pipeline(found.pipeline),
         loop=loop,
     )
-    stages = _shown(found, parts, settings, line_of)
-    is_open = [stage for stage in stages if stage.reason is not None]
+    remedies = _Remedies(found, line_of)
+    stages, is_open = _shown(found, parts, settings, remedies)
     # Where everything is predictable, a `deterministic=False` that affects nothing is dropped, so
     # that commands take the settings.
     if not is_open:
@@ -57,14 +85,14 @@ def assembled(
     made = Inspection(
         name=name,
         stages=stages,
-        open=tuple(OpenStage(stage=stage, reason=stage.reason or "") for stage in is_open),
+        open=is_open,
         settings=settings if is_open else short_form(settings),
         dataset=next((reader.dataset for reader in found.readers), None),
         spec=None if sole is None else sole.listed.spec,
         datasets={} if sole is not None else parts.datasets,
     )
     # Whether the order can really be computed is tried once, here.
-    return made if is_open else replace(made, refused=_refusal(made))
+    return made if is_open else replace(made, refused=_refusal(made)), remedies
 
 
 def _in_order(part: Part) -> Part:
@@ -95,6 +123,7 @@ class _Parts:
     """How the parts that were found are stated: seeds under one global seed, readers by specs.
 
     sole: the reader where there is one, whose settings are those of the pipeline.
+    changed: the parts that are others than was found, by their ids.
     """
 
     global_seed: int | None
@@ -102,14 +131,18 @@ class _Parts:
     readers: Mapping[int, FoundReader]
     refs: Mapping[int, str | None]
     datasets: Mapping[str, Dataset]
+    changed: Mapping[int, Part]
 
     @classmethod
-    def of(cls, found: FoundPipeline) -> _Parts:
-        readers = {id(s.part): s.reader for s in found.stages if s.reader is not None}
+    def of(cls, found: FoundPipeline, changed: Mapping[int, Part] | None = None) -> _Parts:
+        changed = changed or {}
+        readers: dict[int, FoundReader] = {
+            id(s.part): changed.get(id(s.part), s.reader) for s in found.stages if s.reader
+        }
         each = list(readers.values())
         # The reader's seed decides what the global seed was; only without one do the other stages.
         own = [reader.pair for reader in each if reader.pair is not None]
-        parts = [_pair_of(stage.part) for stage in found.stages]
+        parts = [_pair_of(changed.get(id(stage.part), stage.part)) for stage in found.stages]
         seeds = own or [pair for pair in parts if pair is not None]
         # Datasets are told apart by their folders; where all read one, no reader names it.
         refs = {key: one.dataset.data_dir or one.dataset.title for key, one in readers.items()}
@@ -119,6 +152,7 @@ class _Parts:
         return cls(
             global_seed=global_seed_of(seeds),
             sole=each[0] if len(found.readers) == 1 else None,
+            changed=changed,
             readers=readers,
             refs=refs if several else dict.fromkeys(refs),
             datasets={ref: datasets[ref] for ref in refs.values()} if several else {},
@@ -157,6 +191,10 @@ class _Parts:
         """Return a stage or source as it is stated."""
         if isinstance(part, Read):
             return self._read(part)
+        return self.stated(self.changed.get(id(part), part))
+
+    def stated(self, part: Part) -> Part:
+        """Return a part, changed or not, with its seeds as a script states them."""
         if isinstance(part, call.Shuffle):
             # Of one element any seed makes the same choice, and commands ask for some seed.
             seed = self._seed(part.seed)
@@ -183,21 +221,131 @@ def _pair_of(part: Part) -> KernelPair | None:
     return seed if isinstance(seed, tuple) else None
 
 
-def _shown(
-    found: FoundPipeline, parts: _Parts, settings: ReadSettings, line_of: LineOf
-) -> tuple[InspectedStage, ...]:
-    options = options_in_stages(stages_of(settings))
-    shown = []
-    for stage in found.stages:
-        if stage.reader is not None:
-            reason = _why_open(stage.reader, parts)
-            own = _own_settings(parts.settings_of(stage.reader))
-            text = _call(Read(spec=stage.reader.listed.spec, settings=own))
-            said = effect_of_reader(stage.reader)
+class _Remedies:
+    """What fixes the order of stages: a change of the script, and the part as it is with it.
+
+    assumed: the cures whose order is known without running the changed script.
+    changed: the parts as they are then, by the ids of those that were found.
+    """
+
+    def __init__(self, found: FoundPipeline, line_of: LineOf) -> None:
+        self._found, self._line_of = found, line_of
+        self._seeds: dict[object, int] = {}
+        self.assumed: list[Cure] = []
+        self.changed: dict[int, Part] = {}
+
+    def line_of(self, stage: FoundStage) -> SourceLine | None:
+        """Return the line of the call that a script has for a stage, None where none is known."""
+        return self._line_of_last(stage.operations)
+
+    def _line_of_last(self, operations: Sequence[Operation]) -> SourceLine | None:
+        return next(filter(None, map(self._line_of, reversed(operations))), None)
+
+    def of(self, stage: FoundStage, part: Part) -> tuple[Cure, Part] | None:
+        """Return the cure of a stage that is `part` so far, or its reader, and what it is then.
+
+        None where no seed and no option fixes its order.
+        """
+        made = self._of_reader(stage, part) if stage.reader else self._of_part(stage, part)
+        if made is not None and self._is_known(stage, made[0]):
+            self.assumed.append(made[0])
+            self.changed[id(stage.part)] = made[1]
+        return made
+
+    def _of_part(self, stage: FoundStage, part: Part) -> tuple[Cure, Part] | None:
+        line, call_of_op = self.line_of(stage), call_name(stage.operations[-1].op)
+        if isinstance(part, call.Shuffle | call.SampleFromDatasets):
+            seed = self._seed(line)
+            cure = set_argument("seed", seed, line, part.name)
+            return cure, replace(part, seed=_pair_of_seed(seed))
+        if not isinstance(part, call.Map):
+            return None
+        if part.deterministic is False:
+            cure = set_argument("deterministic", True, line, call_of_op)
+            return cure, replace(part, deterministic=True)
+        return self._options(), part
+
+    def _of_reader(self, stage: FoundStage, reader: FoundReader) -> tuple[Cure, FoundReader] | None:
+        last, is_loose = reader.operations[-1], reader.in_order == "false"
+        # TFDS itself yields what is ready first where nothing but a global seed fixes its files.
+        races = reader.is_tfds and is_loose and reader.decodes_in_order
+        if dict(reader.settings).get("shuffle_files") and (reader.pair is None or races):
+            shuffles = [op for op in reader.operations if op.op in SHUFFLES]
+            line = self.line_of(stage) if reader.is_tfds else self._line_of_last(shuffles)
+            seed = self._seed(line)
+            if reader.is_tfds:
+                cure = set_shuffle_seed(seed, line)
+            else:
+                cure = set_argument("seed", seed, line, "list_files")
+            in_order = "true" if races else reader.in_order
+            return cure, replace(reader, pair=_pair_of_seed(seed, reader.pair), in_order=in_order)
+        if not is_loose:
+            return None
+        line = self._line_of(last)
+        if last.flag("sloppy"):
+            cure = set_argument("sloppy", False, line, "parallel_interleave")
+        elif last.text("deterministic") == "false" and not reader.is_tfds:
+            cure = set_argument("deterministic", True, line, "interleave")
         else:
-            stated = parts.part(stage.part)
-            reason = _reason(stated, options, settings.global_seed)
+            cure = self._options()
+        return cure, replace(reader, in_order="true", decodes_in_order=True)
+
+    def _options(self) -> Cure:
+        """Return the cure of options; they are of the whole pipeline, so it is changed too."""
+        loose = [
+            stage
+            for stage in self._found.stages
+            if isinstance(stage.part, call.WithOptions) and stage.part.deterministic is False
+        ]
+        for stage in loose:
+            self.changed[id(stage.part)] = replace(stage.part, deterministic=True)
+        return set_options(map(self.line_of, loose))
+
+    def _seed(self, line: SourceLine | None) -> int:
+        """Return a seed, from 0: one for each call, also where it runs several times."""
+        key = object() if line is None or line.end is None else (line.file, line.end)
+        return self._seeds.setdefault(key, len(self._seeds))
+
+    def _is_known(self, stage: FoundStage, cure: Cure) -> bool:
+        if cure.is_of_library:
+            return False
+        # A reader that has a seed draws none from the global one, which changes what others draw.
+        pairs = [s.reader.pair if s.reader else _pair_of(s.part) for s in self._found.stages]
+        others = sum(pair is not None for pair in pairs) > 1
+        return not (stage.reader and stage.reader.pair is not None and others)
+
+
+def _pair_of_seed(seed: int, drawn: KernelPair | None = None) -> KernelPair:
+    """Return the pair that a seed gives where none is set; `drawn` is one of a global seed."""
+    # What has no pair was made without a global seed, whatever is in force for other stages.
+    pair = shuffle_kernel_seeds(seed, None if drawn is None else drawn[0])
+    return pair.seed, pair.seed2
+
+
+def _shown(
+    found: FoundPipeline, parts: _Parts, settings: ReadSettings, remedies: _Remedies
+) -> tuple[tuple[InspectedStage, ...], tuple[OpenStage, ...]]:
+    options = options_in_stages(stages_of(settings))
+    shown: list[InspectedStage] = []
+    is_open: list[OpenStage] = []
+
+    def why(stage: FoundStage, part: Part) -> str | None:
+        if stage.reader is not None:
+            return _why_open(part, parts)
+        return _reason(parts.stated(part), options, settings.global_seed)
+
+    for stage in found.stages:
+        part = parts.changed.get(id(stage.part), stage.reader or stage.part)
+        if stage.reader is not None:
+            own = _own_settings(parts.settings_of(part))
+            text = _call(Read(spec=part.listed.spec, settings=own))
+            said = effect_of_reader(part)
+        else:
+            stated = parts.stated(part)
             text, said = _call(stated), stated.effect
+        reason = why(stage, part)
+        if stage.is_again and reason is None:
+            continue
         if stage.removed:
             said = "changes nothing, so TensorFlow removes it"
         shown.append(
@@ -207,35 +355,40 @@ def _shown(
                 effect=said if reason is None else f"nondeterministic: {reason}",
                 level=stage.level,
                 reason=reason,
-                # The last of which one is known: the call that a script has.
-                line=next(filter(None, map(line_of, reversed(stage.operations))), None),
+                line=remedies.line_of(stage),
             )
         )
-    return tuple(shown)
+        # What cures the first reason may leave another one.
+        while reason is not None:
+            cure, part_then = remedies.of(stage, part) or (None, part)
+            is_open.append(OpenStage(stage=shown[-1], reason=reason, cure=cure))
+            reason = why(stage, part_then) if part_then is not part else None
+            part = part_then
+    return tuple(shown), tuple(is_open)
 
 
 def _reason(part: Part, options: call.WithOptions, global_seed: int | None) -> str | None:
     # Choices are a pipeline of their own, and any nondeterministic stage in it makes the choice so.
-    if isinstance(part, call.ChooseFromDatasets):
+    if isinstance(part, call.ChooseFromDatasets | call.InterleaveDatasets):
         for found in open_stages(part.choices, global_seed=global_seed):
             return found.reason
     reason: str | None = part.why_open(options.deterministic, global_seed)
     return reason
 
 
-_UNSEEDED_FILES = (
-    "its files are shuffled without a seed, in another order in each run: set the seed of "
-    "list_files, or of the shuffle of the files, or tf.random.set_seed"
-)
-
-
 def _why_open(reader: FoundReader, parts: _Parts) -> str | None:
     try:
         settings = ReadSettings(**parts.settings_of(reader), global_seed=parts.global_seed)
-        # TFDS's own rules about seeds are in `check_predictable`; a script's reader has none.
-        unseeded = settings.shuffle_seed is None and settings.global_seed is None
-        if not reader.is_tfds and settings.shuffles_files and unseeded:
-            return _UNSEEDED_FILES
+        # As scripts have it; `check_predictable` is about options of a command.
+        if settings.shuffles_files and reader.pair is None:
+            return "its files are shuffled without a seed, in another order in each run"
+        if reader.is_tfds and reader.in_order == "false" and reader.decodes_in_order:
+            return (
+                "only the global seed fixes the order of its files, and TFDS then interleaves with "
+                "deterministic=False"
+            )
+        if reader.in_order == "false":
+            return "deterministic=False yields examples in order of completion"
         settings.check_predictable(ordered=reader.dataset.ordered)
         if reader.pair is not None and settings.shuffle_seed is None and reader.in_order != "false":
             return "its files are shuffled under another global seed than those of another reader"
@@ -260,7 +413,7 @@ def _call(part: Part) -> str:
     # (0, 0) is TensorFlow's way to say "no seed", and is shown as none.
     if isinstance(part, call.Shuffle) and part.seed == NO_SEED:
         part = replace(part, seed=None)
-    if isinstance(part, call.Zip | call.SampleFromDatasets | call.ChooseFromDatasets):
+    if isinstance(part, call.Zip | call.Mixture):
         return f"{part.name}({len(part.inputs)} inputs)"
     if isinstance(part, call.Concatenate):
         return "concatenate(..)"
@@ -298,7 +451,7 @@ Inspected = Annotated[
 
 
 @checked
-def inspect(dataset: Inspected, *, loop: Loop = "python") -> Inspection:
+def inspect(dataset: Inspected, *, loop: Loop = "python", assume_seeds: bool = False) -> Inspection:
     """Return a real pipeline stage by stage, and what makes its order nondeterministic.
 
     The dataset is read back from the graph that TensorFlow has of it, so that seeds, shards,
@@ -309,6 +462,8 @@ def inspect(dataset: Inspected, *, loop: Loop = "python") -> Inspection:
             this worker's part is inspected; or a function without arguments that makes one: then
             each stage has the line of the script that made it.
         loop: the training loop: "keras-fit" takes two iterators an epoch.
+        assume_seeds: the answer is about the pipeline with the changes that fix its order, the
+            `cures` of a nondeterministic one; its `assumptions` are these changes.
 
     Returns:
         An Inspection; `ids()` are what iterating the dataset yields.
@@ -324,7 +479,7 @@ def inspect(dataset: Inspected, *, loop: Loop = "python") -> Inspection:
     """
     tensorflow()
     lines = Lines()
-    return inspected(the_dataset(dataset, lines), lines=lines, loop=loop)
+    return inspected(the_dataset(dataset, lines), lines=lines, loop=loop, assume_seeds=assume_seeds)
 
 
 def the_dataset(made: Any, lines: Lines) -> Returned:
@@ -346,7 +501,13 @@ def the_dataset(made: Any, lines: Lines) -> Returned:
 
 
 def inspected(
-    found: Returned, *, lines: Lines, loop: Loop, name: str = "", scans: Scans | None = None
+    found: Returned,
+    *,
+    lines: Lines,
+    loop: Loop,
+    name: str = "",
+    assume_seeds: bool = False,
+    scans: Scans | None = None,
 ) -> Inspection:
     """Return the answer for a dataset whose making was watched, or was not.
 
@@ -369,13 +530,26 @@ def inspected(
             # The length of a mixture is another one in each pass, and Keras cuts later ones by the
             # first.
             loop = "python"
-        pipeline = walked(root, options_in_force(dataset), scans or provided("scans")())
-        answer = assembled(pipeline, line_of=lines.of, loop=loop, name=name)
+        answer = assembled(
+            walked(root, options_in_force(dataset), scans or provided("scans")()),
+            line_of=lines.of,
+            loop=loop,
+            name=name,
+            assume_seeds=assume_seeds,
+        )
     if found.before and answer.predictable:
         answer = replace(answer, refused=_SEEDS_ARE_TAKEN.format(found.before[0]))
-    if found.iterated is not None:
-        answer = replace(answer, iterated=found.iterated.line, assumptions=tuple(found.assumptions))
-    return answer
+    if found.draws and answer.predictable:
+        answer = replace(answer, refused=_MADE_ANEW.format(found.draws))
+    iterated = None if found.iterated is None else found.iterated.line
+    said = (*answer.assumptions, *found.assumptions)
+    return replace(answer, iterated=iterated, assumptions=said)
+
+
+_MADE_ANEW = (
+    "each call makes another dataset: the script draws numbers from {} without a seed, as for a "
+    "list of files or for a seed; set one in the script, as by random.seed or seed="
+)
 
 
 _SEEDS_ARE_TAKEN = (

@@ -357,11 +357,12 @@ def found_reader(operation: Operation) -> FoundReader:
         pair=rows.pair if is_mixed else None,
         is_tfds=_is_tfds(rows, function),
         # With one file there is nothing to mix.
-        in_order="true" if len(rows) == 1 else _in_order(operation),
+        in_order="true" if len(rows) == 1 else in_order_of(operation),
     )
 
 
-def _in_order(operation: Operation) -> str:
+def in_order_of(operation: Operation) -> str:
+    """Return whether an interleave keeps its order: "true", "false" or, by options, "default"."""
     if operation.op in ("InterleaveDataset", "FlatMapDataset"):
         # Sequential kernels have no such attribute.
         return "true"

@@ -269,6 +269,7 @@ def inspect_script(
     loop: Loop = "python",
     only: str | None = None,
     index: str | None = None,
+    assume_seeds: bool = False,
     scans: Scans | None = None,
 ) -> tuple[Inspection, ...]:
     """Return the answers for the datasets that a function of a script returns or iterates.
@@ -282,7 +283,7 @@ def inspect_script(
     lines = Lines()
     datasets = chosen(script, lines, only=only, index=index)
     return tuple(
-        inspected(one, lines=lines, loop=loop, name=name, scans=scans)
+        inspected(one, lines=lines, loop=loop, name=name, assume_seeds=assume_seeds, scans=scans)
         for name, one in datasets.items()
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from shardctl.base.tfds_rules import DEFAULT_GRAPH_SEED, SEED_MODULUS
+from shardctl.iteration.build import fuses
 from shardctl.stages import stages as call
 from shardctl.stages.part import KernelPair, Stage
 from shardctl.stages.stages import CACHE_IN_FILE, WHY_OPEN, Map, Opaque
@@ -33,6 +34,9 @@ def stages_of_operation(operation: Operation, options: Options) -> tuple[Stage, 
 def opaque(operation: Operation) -> Opaque:
     """Return the stage of an operation that says nothing about its order."""
     named = graph.call_name(operation.op)
+    if operation.op in graph.INTERLEAVES and any(map(graph.has_state, operation.inputs[1:])):
+        reason = "each dataset that it makes takes its turn of one that reshuffles or caches"
+        return Opaque(call=named, reason=reason)
     for known in (operation.op, "from_generator" if named == "generator" else named):
         if known in WHY_OPEN:
             return Opaque(call=known, reason=WHY_OPEN[known])
@@ -59,6 +63,69 @@ def _batch(operation: Operation, options: Options) -> Stage:
 def _parallel_batch(operation: Operation, options: Options) -> Made:
     # Threads of its own read ahead, and yield what is ready first, as those of a map do.
     return _batch(operation, options), _parallel_map(operation, options)
+
+
+def _map_and_batch(operation: Operation, options: Options) -> Made:
+    # Examples have their places in a batch before they are mapped, and batches come in order
+    # whatever options say (map_and_batch_dataset_op.cc). How far it reads ahead is its own matter.
+    return _batch(operation, options), Map(calls="auto", deterministic=True)
+
+
+def _shuffle_and_repeat(operation: Operation, options: Options) -> Made:
+    stages = _shuffle(operation, options), call.Repeat(count=_endless(operation))
+    # The script's own op is one op always; as two stages it is one only where TensorFlow fuses.
+    if fuses(*stages, options.stated):
+        return stages
+    return Opaque(
+        call="shuffle_and_repeat",
+        reason="options say not to fuse shuffle and repeat, and it is both; leave them out",
+    )
+
+
+_WINDOWS = (
+    "its elements are datasets; with flat_map(lambda window: window.batch(SIZE)) behind it they "
+    "are batches"
+)
+
+
+def batched_window(operation: Operation) -> call.Window | None:
+    """Return the windows that a flat_map makes a batch of each, None where it does otherwise."""
+    function, below = operation.function, operation.inputs[0] if operation.inputs else None
+    if operation.op != "FlatMapDataset" or function is None or below is None:
+        return None
+    if below.op != "WindowDataset" or len(function.returned) != 1:
+        return None
+    size, is_dropped = below.number("size"), bool(below.number("drop_remainder"))
+    batch = _batch_of_window(function, function.returned[0])
+    # A smaller batch cuts windows into several; a larger one without a remainder has none.
+    if batch is None or batch[0] < size or (batch[0] > size and batch[1]):
+        return None
+    return call.Window(
+        size=size,
+        shift=below.number("shift"),
+        stride=below.number("stride"),
+        drop_remainder=is_dropped or batch[1],
+    )
+
+
+def _batch_of_window(function: graph.Function, name: str) -> tuple[int, bool] | None:
+    """Return size and drop_remainder of the one batch that is made of the parts of a window."""
+    op = function.op(name)
+    # A map or a prefetch within changes elements at most.
+    if op in ("MapDataset", "PrefetchDataset"):
+        return _batch_of_window(function, function.inputs(name)[0])
+    if op == "ZipDataset":
+        # `Dataset.zip` of batches, one for each component.
+        (found, *others) = (_batch_of_window(function, each) for each in function.inputs(name))
+        return found if all(each == found for each in others) else None
+    if op not in ("BatchDataset", "BatchDatasetV2", "ParallelBatchDataset"):
+        return None
+    below, size, *rest = function.inputs(name)
+    parts = function.inputs(below) if function.op(below) == "ZipDataset" else (below,)
+    given = function.constant(size), function.constant(rest[-1]) if rest else None
+    if not set(parts) <= set(function.parameters) or given[0] is None or given[1] is None:
+        return None
+    return int(given[0]), bool(given[1])
 
 
 _TAKES_APART = "what it takes apart is not just what a batch made"
@@ -112,6 +179,16 @@ def _keeps_length(operation: Operation) -> bool:
     return len(lengths) == 1 and -1 not in lengths
 
 
+def _legacy_rebatch(operation: Operation, options: Options) -> Made:
+    """Return what tf.distribute makes of batches whose size it does not know."""
+    num_parts, below = operation.number("num_replicas"), operation.input
+    sizes = {int(shape.dim[0].size) if shape.dim else -1 for shape in below.shapes}
+    # Each batch is cut into as many parts, of which the last may be short, or empty.
+    if len(sizes) != 1 or min(sizes) <= 0 or min(sizes) % num_parts or not _splits_batches(below):
+        return Opaque(call="rebatch", reason="batches of unknown size are cut into equal parts")
+    return call.Unbatch(), call.Batch(size=min(sizes) // num_parts)
+
+
 def _rebatch(operation: Operation, options: Options) -> Made:
     value = operation.value("batch_sizes")
     # `rebatch` may name several sizes, which it uses in turn.
@@ -138,6 +215,13 @@ def keeps_in_memory(cache: Operation) -> bool:
     return filename is not None and filename.size == 1 and not filename.item()
 
 
+def _scan(operation: Operation, options: Options) -> Stage:
+    ops = operation.graph.ops_in_functions(operation.node)
+    if any("Random" in op and "Stateless" not in op for op in ops):
+        return Opaque(call="scan", reason="its function draws random numbers")
+    return call.Scan()
+
+
 def _parallel_map(operation: Operation, options: Options) -> Stage:
     calls = _or_auto(operation.number("num_parallel_calls"))
     in_order = None if options.op_determinism else deterministic(operation)
@@ -155,13 +239,19 @@ def _count(operation: Operation) -> int:
     return max(-1, operation.number("count"))
 
 
+def _endless(operation: Operation) -> int | None:
+    """Return how often a repeat reads its input, None without end."""
+    count = _count(operation)
+    return None if count < 0 else count
+
+
 def _or_auto(number: int) -> int | Literal["auto"]:
     return "auto" if number == _AUTOTUNE else number
 
 
 Made = Stage | tuple[Stage, ...]
 _STAGES: Mapping[str, Callable[[Operation, Options], Made]] = {
-    "RepeatDataset": lambda op, _: call.Repeat(count=_count(op) if _count(op) >= 0 else None),
+    "RepeatDataset": lambda op, _: call.Repeat(count=_endless(op)),
     "ShardDataset": lambda op, _: call.Shard(
         num_shards=op.number("num_shards"), index=op.number("index")
     ),
@@ -177,11 +267,18 @@ _STAGES: Mapping[str, Callable[[Operation, Options], Made]] = {
     **dict.fromkeys(("FilterDataset", "ParallelFilterDataset"), lambda *_: call.Filter()),
     **dict.fromkeys(graph.SHUFFLES, _shuffle),
     **dict.fromkeys(graph.BATCHES, _batch),
+    "MapAndBatchDataset": _map_and_batch,
     **dict.fromkeys(graph.CACHES, _cache),
     "ParallelBatchDataset": _parallel_batch,
     "UnbatchDataset": _unbatch,
     "RebatchDatasetV2": _rebatch,
-    "ParallelMapDatasetV2": _parallel_map,
+    "ScanDataset": _scan,
+    "WindowDataset": lambda *_: Opaque(call="window", reason=_WINDOWS),
+    "FlatMapDataset": lambda op, _: batched_window(op) or opaque(op),
+    "RebatchDataset": _legacy_rebatch,
+    **dict.fromkeys(("ShuffleAndRepeatDataset", "ShuffleAndRepeatDatasetV2"), _shuffle_and_repeat),
+    # What it parses are the elements, as a map does.
+    **dict.fromkeys(("ParallelMapDatasetV2", "ParseExampleDatasetV2"), _parallel_map),
     "OptionsDataset": lambda op, options: options.in_force(graph.options_of(op)),
 }
 # What combines datasets, and the first of its inputs that is not a selector.

@@ -21,6 +21,7 @@ from shardctl.tfds.inspecting.reader import (
     FoundReader,
     UnknownReaderError,
     found_reader,
+    in_order_of,
     reads_files,
 )
 from shardctl.verbs.inspect.answer import no_reader
@@ -62,8 +63,12 @@ class _Walk:
         # A reader of files comprises several operations, which `_reader` takes together.
         if reads_files(chain[0]):
             return self._behind(*self._reader(chain, level), level)
-        combines = chain[0].op in _COMBINE
-        source = self._combination(chain[0], level) if combines else _plain_source(chain[0])
+        if chain[0].made is not None:
+            source = self._interleaved(chain[0], chain[0].made, level)
+        elif chain[0].op in _COMBINE:
+            source = self._combination(chain[0], level)
+        else:
+            source = _plain_source(chain[0])
         self._note(source, (chain[0],), level)
         return self._behind(source, (), chain[0], chain[1:], level)
 
@@ -77,7 +82,11 @@ class _Walk:
     ) -> Pipeline:
         """Return a pipeline from a source, which is `last`, and the operations behind it."""
         made = self._as_shared(last, Pipeline(source=source, stages=stages))
-        for operation in rest:
+        for place, operation in enumerate(rest):
+            # A window and the flat_map that batches it are one stage.
+            after = rest[place + 1] if place + 1 < len(rest) else None
+            if after is not None and stage_of.batched_window(after):
+                continue
             behind = self._stages(operation, level)
             # After each operation: any object on the way may be the shared one.
             made = self._as_shared(operation, replace(made, stages=(*made.stages, *behind)))
@@ -99,6 +108,11 @@ class _Walk:
         try:
             reader = found_reader(first)
         except UnknownReaderError as error:
+            # What no settings of one reader say may be an interleave of readers of a file each.
+            if first.made is not None:
+                made = self._interleaved(first, first.made, level)
+                self._note(made, (first,), level)
+                return made, (), first, rest
             # Not understood: one nondeterministic source, so that the answer names it and goes no
             # further.
             unknown = Opaque(call="read of files", reason=str(error))
@@ -139,6 +153,33 @@ class _Walk:
             return call.SampleFromDatasets(inputs=inputs, stop_on_empty=stop, **found)
         choices = _choices(selector, self._options)
         return call.ChooseFromDatasets(inputs=inputs, choices=choices, stop_on_empty=stop)
+
+    def _interleaved(
+        self, operation: Operation, datasets: tuple[Operation, ...], level: int
+    ) -> Source:
+        """Return the datasets that a function makes, in the order of what it is called with."""
+        if any(map(shared_objects, datasets)):
+            reason = "its function uses a dataset twice that reshuffles or caches"
+            return Opaque(call=graph.call_name(operation.op), reason=reason)
+        try:
+            settings = _settings_of_interleave(operation, self._options)
+        except NoConstantError as error:
+            return Opaque(call=graph.call_name(operation.op), reason=str(error))
+        order = _numbered(range(len(datasets)), operation.input.way, self._options)
+        # Of one source that all of them read, the elements of all have their places there.
+        is_one = len({_chain(each)[0].source_key for each in datasets}) == 1
+        label, inputs = f"source_{len(self.stages)}", []
+        for number, each in enumerate(datasets):
+            start = len(self.stages)
+            made = self.pipeline(each, level + 1)
+            if is_one and isinstance(made.source, Range):
+                one = Shared(label=label, pipeline=Pipeline(source=made.source))
+                made = replace(made, source=one)
+            inputs.append(made)
+            # The function made all of them, so that one shows what it does.
+            if number:
+                self.stages[start:] = [replace(one, is_again=True) for one in self.stages[start:]]
+        return call.InterleaveDatasets(inputs=tuple(inputs), choices=order, **settings)
 
     def _stages(self, operation: Operation, level: int) -> tuple[Stage, ...]:
         if operation.op == "ConcatenateDataset":
@@ -186,7 +227,9 @@ def _of_one_index(inputs: tuple[Pipeline, ...]) -> Range | None:
 def _chain(root: Operation) -> tuple[Operation, ...]:
     """Return the operations from a source to the end, along what each reads first."""
     chain = [root]
-    while chain[-1].inputs and not reads_files(chain[-1]) and not _is_generator(chain[-1]):
+    while chain[-1].inputs and not (
+        reads_files(chain[-1]) or _is_generator(chain[-1]) or chain[-1].made is not None
+    ):
         # `enumerate` zips numbers with the dataset; what is counted is the dataset.
         below = _counted(chain[-1]) if chain[-1].op in _COMBINE else chain[-1].input
         if below is None:
@@ -248,30 +291,50 @@ def _called(operation: Operation) -> str:
     return "range" if operation.op == "RangeDataset" else operation.op.removesuffix("Dataset")
 
 
+def _settings_of_interleave(operation: Operation, options: Options) -> dict[str, Any]:
+    if operation.op == "FlatMapDataset":
+        return {}
+    cycle = operation.number("cycle_length")
+    if cycle < 1:
+        raise NoConstantError(f"its cycle length is {cycle}")
+    found = {"cycle_length": cycle, "block_length": operation.number("block_length")}
+    if operation.op == "InterleaveDataset":
+        return found
+    in_order = True if options.op_determinism else in_order_of(operation)
+    threads = {"calls": "auto", "deterministic": {"true": True, "false": False}.get(in_order)}
+    return found | threads | {"is_legacy": operation.op.startswith("Legacy")}
+
+
 def _choices(selector: Operation, options: Options) -> Pipeline:
     """Return the pipeline of choices, whose elements count by their values."""
-    chain = _chain(selector)
-    values = chosen_values(chain[0])
-    source: Source
+    way = selector.way
+    values = chosen_values(way[0])
+    if values is None or any(each.op in graph.MAPS and not each.is_identity for each in way):
+        # What code of the script computes of numbers is computed here too.
+        values = _single(selector.elements)
     # Choices are listed one by one only up to a limit.
     if values is None or (not _counts_on(values) and len(values) > _MOST_CHOICES):
-        source = Opaque(call=_called(chain[0]), reason="what it chooses is not known")
+        reason = "what it chooses is computed by code of the script, or is data"
+        return Pipeline(source=Opaque(call=_called(way[0]), reason=reason))
+    return _numbered(values, way, options)
+
+
+def _single(elements: list[tuple[Any, ...]] | None) -> tuple[int, ...] | None:
+    """Return elements that are whole numbers, None where they are anything else."""
+    if elements is None or any(len(each) != 1 for each in elements):
+        return None
+    values = [value for (value,) in elements]
+    is_whole = all(value.ndim == 0 and value.dtype.kind in "iu" for value in values)
+    return tuple(map(int, values)) if is_whole else None
+
+
+def _numbered(values: Sequence[int], way: tuple[Operation, ...], options: Options) -> Pipeline:
+    """Return the numbers that a source lists, with the stages that choose among them."""
     # 0, 1, 2, ..: a Range, of any length.
-    elif _counts_on(values):
-        source = Range(stop=len(values))
-    else:
-        source = call.Values(values=tuple(values))
-    stages: list[Stage] = []
-    for operation in chain[1:]:
-        if operation.op in (*_COMBINE, "ConcatenateDataset"):
-            stages.append(Opaque(call=operation.op, reason="what it chooses is not known"))
-        # A map of the script may turn values into anything.
-        elif operation.function is not None and not operation.function.is_identity:
-            reason = "what it chooses is computed by code of the script"
-            stages.append(Opaque(call="map", reason=reason))
-        else:
-            stages += stage_of.stages_of_operation(operation, options)
-    return Pipeline(source=source, stages=tuple(stages))
+    ranged = _counts_on(values)
+    source = Range(stop=len(values)) if ranged else call.Values(values=tuple(values))
+    stages = (stage_of.stages_of_operation(each, options) for each in way[1:])
+    return Pipeline(source=source, stages=tuple(stage for each in stages for stage in each))
 
 
 def _counts_on(values: Sequence[int]) -> bool:
@@ -429,7 +492,7 @@ def shared_objects(root: Operation) -> Mapping[str, str]:
         for place, used in enumerate(operation.inputs):
             if used.object_name is not None:
                 users[used.object_name].add((user, place))
-                with_state.setdefault(used.object_name, _has_state(used))
+                with_state.setdefault(used.object_name, graph.has_state(used))
     # Used at several places, and with state: without a state two uses read alike anyway.
     names = [name for name, uses in users.items() if len(uses) > 1 and with_state[name]]
     return {name: _label(index) for index, name in enumerate(names)}
@@ -438,23 +501,6 @@ def shared_objects(root: Operation) -> Mapping[str, str]:
 def _label(index: int) -> str:
     rounds, letter = divmod(index, len(_LETTERS))
     return _LETTERS[letter] + (str(rounds) if rounds else "")
-
-
-def _has_state(root: Operation) -> bool:
-    # A cache has been filled by the first user; a shuffle with reshuffling counts its iterators.
-    return any(
-        operation.op in graph.CACHES or (operation.op in graph.SHUFFLES and _reshuffles(operation))
-        for operation in root.all()
-    )
-
-
-def _reshuffles(operation: Operation) -> bool:
-    try:
-        # A buffer of 1 shuffles nothing.
-        one = operation.number("buffer_size") == 1
-    except NoConstantError:
-        one = False
-    return operation.flag("reshuffle_each_iteration") and not one
 
 
 # What TFDS puts behind its interleave: assertion, options, decoding, autocache and prefetch.
@@ -539,6 +585,7 @@ class FoundStage:
     level: how deep it is among the inputs of combinations, from 0.
     reader: the reader that it is, None for all else.
     removed: whether TensorFlow's optimizer takes it out, so that it is no stage of the pipeline.
+    is_again: whether it is of a further dataset that one function makes.
     """
 
     part: Stage | Source
@@ -546,6 +593,7 @@ class FoundStage:
     level: int = 0
     reader: FoundReader | None = None
     removed: bool = False
+    is_again: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,6 +7,8 @@ import gc
 import itertools
 import linecache
 import os
+import pickle
+import random
 import sys
 import sysconfig
 import threading
@@ -19,7 +21,7 @@ from typing import Any
 from shardctl.base.text import counted
 from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.inspecting.graph import Operation
+from shardctl.tfds.inspecting.graph import Operation, operation_of
 from shardctl.verbs.inspect.answer import SourceLine
 
 
@@ -143,7 +145,11 @@ def _line_of_script(frame: FrameType | None) -> tuple[SourceLine | None, bool]:
         path = frame.f_code.co_filename
         if is_of_script(path):
             text = linecache.getline(path, frame.f_lineno).strip()
-            return SourceLine(file=shown_path(path), line=frame.f_lineno, text=text), True
+            # Where the call that runs ends, which tells it from others on its line.
+            places = itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None)
+            _, line, _, column = next(places, (None,) * 4)
+            end = None if line is None or column is None else (line, column)
+            return SourceLine(file=shown_path(path), line=frame.f_lineno, text=text, end=end), True
         frame = frame.f_back
     return None, frame is not None
 
@@ -339,15 +345,21 @@ class Returned:
 
     iterated: by that code; None where the dataset itself is returned.
     before: iterators that were made before, whose seeds it shares.
+    draws: the generators of random numbers that make it another dataset in each call.
+    may_draw: those that may do so, as the script could not be run twice.
     """
 
     dataset: Any
     iterated: Iterated | None = None
     before: Sequence[Iterated] = ()
+    draws: str = ""
+    may_draw: str = ""
 
     @property
     def assumptions(self) -> Iterator[str]:
         """What an answer about the dataset depends on, in sentences."""
+        if self.may_draw:
+            yield f"the numbers that the script draws from {self.may_draw} are seeded"
         if self.iterated is not None:
             yield (
                 f"{self.iterated} iterates the dataset in Python. The order is that of the "
@@ -368,9 +380,71 @@ def returned_by(function: Callable[[], Any], said: str, lines: Lines) -> dict[st
 
     said: how the function is named in an error.
 
+    A function that draws random numbers is called twice, and its datasets are compared.
+
     Raises:
         UsageError: it returns none of these.
     """
+    with _draws() as drawn:
+        found = _returned_by(function, said, lines)
+    names = " and ".join(sorted(drawn))
+    if not drawn:
+        return found
+    try:
+        again = _returned_by(function, said, Lines())
+    except Exception:  # of any kind, since it is the script's; some can be run only once
+        return {name: replace(one, may_draw=names) for name, one in found.items()}
+    return {
+        name: one if name in again and _are_alike(one, again[name]) else replace(one, draws=names)
+        for name, one in found.items()
+    }
+
+
+@contextlib.contextmanager
+def _draws() -> Iterator[set[str]]:
+    """Note from which generators random numbers are drawn in the block: it may have no seed.
+
+    TensorFlow's is left out where it has one.
+    """
+    from tensorflow.python.framework import random_seed  # no public name
+
+    drawn, plain, before = set[str](), random_seed.get_seed, _states()
+
+    def get_seed(op_seed: Any) -> Any:
+        found = plain(op_seed)
+        # Stages of tf.data without a seed are named as such; functions are traced, not run.
+        of_data = sys._getframe(1).f_globals["__name__"].startswith("tensorflow.python.data.")
+        if found == (None, None) and tensorflow().executing_eagerly() and not of_data:
+            drawn.add("tf.random")
+        return found
+
+    random_seed.get_seed = get_seed
+    try:
+        yield drawn
+    finally:
+        random_seed.get_seed = plain
+        drawn |= {name for name, state in _states().items() if state != before[name]}
+
+
+def _states() -> dict[str, bytes]:
+    import numpy as np
+
+    states = {"random": random.getstate(), "numpy.random": np.random.get_state()}
+    return {name: pickle.dumps(state) for name, state in states.items()}
+
+
+def _are_alike(one: Returned, other: Returned) -> bool:
+    """Return whether two datasets have the same stages and the same constants."""
+    first, second = (
+        [(node.op, node.attr["value"].SerializeToString()) for node in graph.nodes.values()]
+        for graph in (
+            operation_of((clones_of(d) or [d])[0]).graph for d in (one.dataset, other.dataset)
+        )
+    )
+    return first == second
+
+
+def _returned_by(function: Callable[[], Any], said: str, lines: Lines) -> dict[str, Returned]:
     iterators, errors = Iterators(lambda iterated: iterated.dataset), list[Exception]()
     with lines.watched(), iterators.watched(every_thread=True):
         value = function()

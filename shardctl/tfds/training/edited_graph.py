@@ -15,6 +15,7 @@ from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting import graph
 from shardctl.tfds.inspecting.graph import Graph, Operation, operation_of
 from shardctl.tfds.inspecting.reader import reads_files
+from shardctl.tfds.inspecting.stage_of import batched_window
 
 Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped", "formed", "leaf"]
 
@@ -23,7 +24,7 @@ Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped
 _OPS: Mapping[Kind, tuple[str, ...]] = {
     "batch": (*graph.BATCHES, "DenseToSparseBatchDataset"),
     "unbatch": ("UnbatchDataset",),
-    "kept": (*graph.MAPS, "ParallelMapDataset", "PrefetchDataset"),
+    "kept": (*graph.MAPS, "ParallelMapDataset", "ParseExampleDatasetV2", "PrefetchDataset"),
     "dropped": graph.GUARDS,
     "order": graph.CHOOSES,
     "merged": ("ConcatenateDataset", "DirectedInterleaveDataset"),
@@ -114,7 +115,9 @@ def size_of(here: Operation) -> int:
     Raises:
         NotRebuildable: TensorFlow computes it anew.
     """
-    size = graph.constant(here.others[0])
+    # By its name, since what a map of `map_and_batch` captures comes before it.
+    given = here.arguments
+    size = graph.constant(given.get("batch_size", given.get("buffer_size")))
     if size is None:
         raise NotRebuildable(f"the size of {here.op} is not written in its graph")
     return int(size)
@@ -180,6 +183,14 @@ class EditedGraph:
     def _tree(self, here: Operation, source: int | None = None) -> GraphNode:
         """Return the tree below a dataset; `source` is that of all in it, told by their index."""
         kind = self._kind(here)
+        if (
+            here is not self._leaf
+            and kind != "formed"
+            and (batched_window(here) or (not reads_files(here) and here.made is not None))
+        ):
+            raise NotRebuildable(
+                "its function makes elements of several others, or datasets of them"
+            )
         indexed = source is not None
         # A leaf, or a zip of sources that count alike, is one source. Below such a zip every leaf
         # belongs to it.
@@ -333,7 +344,7 @@ class EditedGraph:
             below = node.inputs[0]
             while _keeps_batches(below.operation):
                 below = below.inputs[0]
-            if below.kind != "batch":
+            if below.kind != "batch" or below.operation.function is not None:
                 raise NotRebuildable("unbatch takes apart what maps have made of batches")
             self._cancelled.update((id(node), id(below)))
         for below in node.inputs:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import atexit
 import gc
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,18 +17,23 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.hooks import provided
 from shardctl.base.text import choices, counted
 from shardctl.base.tfds_rules import WHOLE_DATASET
-from shardctl.dataset.dataset import Dataset
-from shardctl.errors import DatasetError, UsageError
-from shardctl.order.example_codes import ExampleCodes
-from shardctl.order.order import Order
-from shardctl.settings.short_form import stages_of
-from shardctl.stages.pipelines import parts_of
-from shardctl.stages.stages import FlatMap
+from shardctl.errors import UsageError
+from shardctl.iteration.regrouped import Kept
+from shardctl.order.epoch_reading import EpochReading
+from shardctl.order.order import Order, Origin
+from shardctl.order.reader_node import ReaderNode
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.staged import StagedOrder
+from shardctl.settings.short_form import settings_of_read, stages_of
+from shardctl.stages.pipelines import parts_of, readers_of
+from shardctl.stages.stages import ByData, FlatMap, GroupByWindow
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting.graph import Graph
 from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable, spec_of
-from shardctl.tfds.training.records import file_adapter, path_of_shard
+from shardctl.tfds.training.read_plan import Opening, ReadPlan, Step
+from shardctl.tfds.training.records import FEWER, NumberedReader, piece_size
 from shardctl.verbs.inspect.answer import CountedElements, Inspection
+from shardctl.verbs.resume.rest_of_epoch import rest_of_reading
 
 # What has elements, each an example or several.
 Elements = Order | CountedElements
@@ -80,116 +85,107 @@ def num_examples_before(order: Elements, element: int) -> int:
     return order.positions_in_step(element).start
 
 
-# Elements of a source by their places in it, read in the order of its files.
+# The sources of a graph, read in their own order by tf.data itself.
 
-PIECE_SIZE = 256
-_MAX_OPEN = 64  # files that are read on where the last look-up ended
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FileSource:
+    """What TFDS's reader yields before it decodes: serialized examples, and their tfds_ids.
+
+    An element is known by the key that the order gives to the example. What is open is read as
+    TFDS reads it: the files that are left, interleaved.
+    """
+
+    node: ReaderNode
+    reader: NumberedReader
+    is_endless: bool
+
+    @property
+    def batch_size(self) -> int:
+        """How many records are read at a time."""
+        return piece_size(self.node.reader.dataset)
+
+    def codes(self, keys: Int64s) -> Int64s:
+        """Return the numbers that elements have where they are read."""
+        return self.node.codes_of(keys)
+
+    def end(self, key: int, wanted: int) -> int:
+        """Return where what is opened at a key ends: with the reading of the files."""
+        number, position = self._place(key)
+        iterations, size = self.node.iterations, self._reading(key).num_examples
+        # A pipeline without end is followed as far as was asked: only where its next reading has
+        # begun, this one is over.
+        if not self.is_endless or any(one.pulled for one in iterations[number + 1 : number + 2]):
+            size = min(size, iterations[number].pulled)
+        return key + max(size - position, 1)
+
+    def rows(self, opening: Opening) -> tuple[Any, ...]:
+        """Return what `opened` takes, as arrays."""
+        reads, (_, position) = self.node.reader.reads, self._place(opening.key)
+        if opening.stop == opening.key:
+            left = reads.select(slice(0, 0))
+        else:
+            left = rest_of_reading(reads, self._reading(opening.key), position)
+        return (*map(np.asarray, self.reader.columns(left)), opening.stop - opening.key)
+
+    @property
+    def signature(self) -> tuple[Any, ...]:
+        """The types of `rows`."""
+        tf = tensorflow()
+        kinds = (tf.string, tf.string, tf.int64, tf.int64, tf.int64)
+        return (*(tf.TensorSpec([None], kind) for kind in kinds), tf.TensorSpec([], tf.int64))
+
+    def opened(self, *rows: Any) -> Any:
+        """Return the elements as (code, texts), of which `components` are made."""
+        *columns, count = rows
+        files = tensorflow().data.Dataset.from_tensor_slices(tuple(columns))
+        records = self.reader.interleaved(files)
+        settings = self.node.reader.settings
+        if settings.host is not None and settings.host_mode.reads_all:
+            records = records.shard(settings.host.count, settings.host.index)
+        return records.take(count)
+
+    @property
+    def num_texts(self) -> int:
+        """How many texts an element is."""
+        return 1 + self.reader.with_ids
+
+    def components(self, texts: Any) -> Any:
+        """Return the elements of their texts."""
+        return texts
+
+    def _place(self, key: int) -> tuple[int, int]:
+        tickets = self.node.tickets
+        return int(tickets.reading(np.int64(key))), int(tickets.position(np.int64(key)))
+
+    def _reading(self, key: int) -> EpochReading:
+        number, position = self._place(key)
+        return self.node.reading(number, stop=position + 1)
+
+
 _ORDER_BELOW = ("Shuffle", "Repeat", "Random", "Generator", "Shard", "Take", "Skip", "Filter")
 
 
-@dataclass(kw_only=True, eq=False)
-class Source:
-    """The elements that a leaf of a graph yields, before any map, by their code.
-
-    types: the components of an element, as TensorSpecs.
-    places: (number of the file, index in it) of codes, int64[q] each; both ascend with the code.
-    open: the elements of a file from some index on, a `tf.data.Dataset`.
-    names: the tfds_ids of codes, which come before the records where TFDS adds those.
-    """
-
-    types: tuple[Any, ...]
-    places: Callable[[Int64s], tuple[Int64s, Int64s]]
-    open: Callable[[int, int], Any]
-    names: Callable[[Int64s], Sequence[str]] | None = None
-    # Files that are read up to some element.
-    _opened: dict[int, tuple[Iterator[Any], int]] = field(init=False, default_factory=dict)
-
-    def elements(self, codes: Int64s) -> list[tuple[Any, ...]]:
-        """Return the elements of any codes, each read once."""
-        # `np.unique` returns ascending values, and the inverse that restores the order asked for.
-        wanted, place = np.unique(codes, return_inverse=True)
-        store = list(self._read(wanted))
-        found = [store[index] for index in place.tolist()]
-        if self.names is None or not found:
-            return found
-        names = self.names(codes)
-        return [(name.encode(), *record) for name, record in zip(names, found, strict=True)]
-
-    def _read(self, wanted: Int64s) -> Iterator[tuple[Any, ...]]:
-        files, indices = self.places(wanted)
-        # Files ascend in `wanted`, so each change is the start of another file.
-        cuts = np.flatnonzero(np.diff(files)) + 1
-        for here in np.split(np.arange(len(wanted)), cuts):
-            if len(here):
-                yield from self._read_file(int(files[here[0]]), indices[here].tolist())
-
-    def _read_file(self, file: int, indices: list[int]) -> Iterator[tuple[Any, ...]]:
-        # (iterator, next index) where a file was left. The default is so far away that the file is
-        # opened.
-        rows, at = self._opened.pop(file, (iter(()), -1 - PIECE_SIZE))
-        for index in indices:
-            # Ahead by less than a piece: reading on is cheaper than opening the file again. Behind:
-            # a new iterator.
-            if not 0 <= index - at < PIECE_SIZE:
-                rows, at = _rows(self.open(file, index)), index
-            # Records before the wanted one are read and dropped; `at` is the index of the next
-            # record.
-            for row in islice(rows, index - at, index - at + 1):
-                at = index + 1
-                yield row
-            # The iterator ended early.
-            if at != index + 1:
-                raise DatasetError("the files hold fewer examples than the metadata says")
-        self._opened[file] = rows, at
-        # A dict keeps its order of insertion, and `pop` above moves a file to the end: the one used
-        # longest ago is closed.
-        while len(self._opened) > _MAX_OPEN:
-            del self._opened[next(iter(self._opened))]
-
-
-def file_source(dataset: Dataset, codes: ExampleCodes, *, with_ids: bool) -> Source:
-    """Return what TFDS's reader yields before it decodes: serialized examples, and tfds_ids."""
-    counts = [split.num_shards for split in dataset.splits]
-    # Files are numbered over all splits: first_files[s] is the first of split s.
-    first_files = np.cumsum([0, *counts[:-1]]).astype(np.int64)
-
-    def places(wanted: Int64s) -> tuple[Int64s, Int64s]:
-        split, shard, index = codes.places(wanted)
-        return first_files[split] + shard, index
-
-    def opened(file: int, start: int) -> Any:
-        # The last split that begins at or before the file; "right" skips splits without shards.
-        split = int(np.searchsorted(first_files, file, side="right")) - 1
-        path = path_of_shard(dataset.splits[split], file - int(first_files[split]))
-        return file_adapter(dataset.file_format).make_tf_data(path).skip(start)
-
-    tf = tensorflow()
-    return Source(
-        types=(tf.TensorSpec([], tf.string),) * (2 if with_ids else 1),
-        places=places,
-        open=opened,
-        names=codes.tfds_ids if with_ids else None,
-    )
-
-
-def node_source(graph: Graph, leaf: GraphNode) -> Source:
-    """Return a source of a fixed order, as `Dataset.range`: the elements of a node of a graph.
+class NodeSource:
+    """What a node of a graph yields in a fixed order, as `Dataset.range`; a key is an index.
 
     Raises:
         NotRebuildable: what it reads has an order of its own, or is no plain tensor.
     """
-    tf, node = tensorflow(), leaf.node
-    # One element that repeats is the same at each index.
-    # Whatever is below the leaf must yield elements by their index alone.
-    for below in () if node.op == "RepeatDataset" else graph.below(node):
-        is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
-        if is_dataset and any(word in below.op for word in _ORDER_BELOW):
-            raise NotRebuildable(f"{node.op} reads what has an order of its own")
-    types = spec_of(leaf.operation)
-    if not types or tf.variant in (t.dtype for t in types):
-        raise NotRebuildable(f"{node.op} yields what is no plain tensor")
 
-    def opened(file: int, start: int) -> Any:
+    batch_size = 256
+
+    def __init__(self, graph: Graph, leaf: GraphNode) -> None:
+        tf, node = tensorflow(), leaf.node
+        # One element that repeats is the same at each index.
+        # Whatever is below the leaf must yield elements by their index alone.
+        for below in () if node.op == "RepeatDataset" else graph.below(node):
+            is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
+            if is_dataset and any(word in below.op for word in _ORDER_BELOW):
+                raise NotRebuildable(f"{node.op} reads what has an order of its own")
+        self._types = spec_of(leaf.operation)
+        if not self._types or tf.variant in (t.dtype for t in self._types):
+            raise NotRebuildable(f"{node.op} yields what is no plain tensor")
         # A graph of the node and all below it, with the library of functions, ending in the _Retval
         # that TensorFlow expects.
         definition = tf.compat.v1.GraphDef()
@@ -198,45 +194,56 @@ def node_source(graph: Graph, leaf: GraphNode) -> Source:
         end = definition.node.add(name="dataset", op="_Retval", input=[node.name])
         end.attr["T"].type = tf.variant.as_datatype_enum
         end.attr["index"].i = 0
+        # Captured where it is opened: within a function TensorFlow would fold it to a constant.
         variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
-        return tf.data.experimental.from_variant(variant, types).skip(start)
+        self.dataset = tf.data.experimental.from_variant(variant, self._types)
+        self._size = int(self.dataset.cardinality())
+        self.num_texts = len(self._types)
+        self.signature = (tf.TensorSpec([], tf.int64),) * 2
 
-    # One file, number 0, whose index is the code.
-    return Source(types=types, places=lambda wanted: (np.zeros_like(wanted), wanted), open=opened)
+    def codes(self, keys: Int64s) -> Int64s:
+        """Return the numbers that elements have where they are read."""
+        return keys
+
+    def end(self, key: int, wanted: int) -> int:
+        """Return where what is opened at a key ends: where TensorFlow knows it, else is wanted."""
+        return self._size if self._size > key else max(wanted, key + 1)
+
+    def rows(self, opening: Opening) -> tuple[Any, ...]:
+        """Return what `opened` takes."""
+        return opening.key, opening.stop - opening.key
+
+    def opened(self, key: Any, count: Any) -> Any:
+        """Return the elements as (code, texts), of which `components` are made."""
+        tf = tensorflow()
+
+        def texts(code: Any, parts: Any) -> tuple[Any, ...]:
+            return code, *map(tf.io.serialize_tensor, parts)
+
+        numbers = tf.data.Dataset.range(key, key + count)
+        elements = tf.data.Dataset.zip((numbers, self.dataset.skip(key)))
+        return elements.map(without_autograph(texts))
+
+    def components(self, texts: Any) -> Any:
+        """Return the elements of their texts."""
+        tf = tensorflow()
+
+        def parsed(*parts: Any) -> tuple[Any, ...]:
+            return tuple(
+                tf.ensure_shape(tf.io.parse_tensor(part, kind.dtype), kind.shape)
+                for part, kind in zip(parts, self._types, strict=True)
+            )
+
+        return texts.map(without_autograph(parsed))
 
 
-def _rows(elements: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield the elements of a dataset as tuples of their components."""
-    elements = _in_own_threads(elements)
-    spec = elements.element_spec
-    if isinstance(spec, tuple):
-        # Components as they are; a single one is read in batches, which is quicker.
-        yield from elements.as_numpy_iterator()
-        return
-    for batch in elements.batch(PIECE_SIZE).as_numpy_iterator():
-        for record in batch.tolist():
-            yield (record,)
-
-
-def _in_own_threads(elements: Any) -> Any:
-    """Return a dataset that another one may read from within its Python code.
-
-    Parquet files are read by Python too, as TFDS does it. In the threads that all datasets share,
-    it may wait for the very call that waits for it; and read ahead of that call, it may still run
-    Python when the dataset is left, for which the interpreter then waits at its end.
-    """
-    options = tensorflow().data.Options()
-    options.autotune.enabled = False
-    options.experimental_optimization.inject_prefetch = False
-    options.threading.private_threadpool_size = 1
-    return elements.with_options(options)
+Source = FileSource | NodeSource
 
 
 # A dataset object beside the prediction of its elements, and these made from its examples.
 
 
 _INTERLEAVES = ("Interleave", "FlatMap")  # what a reader of files is
-_MAX_WINDOW = 1 << 20
 
 # Ops whose result is not a matter of their inputs alone, by a part of their names.
 _RANDOM = (
@@ -291,12 +298,15 @@ class OwnElements:
         Raises:
             NotRebuildable: see `made`.
         """
+        keyed = _keyed(self.elements)
         return Rest(
             edited=self._edited,
-            sources=self._sources(),
+            sources=self._sources(keyed),
             elements=self.elements,
+            keyed=keyed,
             start=start,
-            window=self._window,
+            stretch=self._stretch,
+            groups=self._scanned(GroupByWindow),
         )
 
     @property
@@ -319,7 +329,7 @@ class OwnElements:
         ops = {
             op
             for here in maps
-            if here.op.endswith(("MapDataset", "V2"))
+            if here.op.endswith(("MapDataset", "MapAndBatchDataset", "V2"))
             for op in here.graph.ops_in_functions(here.node)
         }
         return {
@@ -328,11 +338,7 @@ class OwnElements:
 
     @cached_property
     def _edited(self) -> EditedGraph:
-        scanned = [
-            provided("kept")(stage.name, stage.kept, getattr(self.elements, "codes", None))
-            for stage in parts_of(stages_of(self.elements.settings))
-            if isinstance(stage, FlatMap)
-        ]
+        scanned = self._scanned(FlatMap)
         if any(kept.by != "lengths" for kept in scanned):
             raise NotRebuildable("flat_map makes several elements of one example")
         edited = EditedGraph(self.dataset, packs=bool(scanned))
@@ -340,20 +346,28 @@ class OwnElements:
             raise NotRebuildable("unbatch takes apart what maps have made of batches")
         return edited
 
-    def _sources(self) -> list[Source]:
+    def _scanned(self, kind: type[ByData]) -> list[Kept]:
+        """Return what stages of a kind do to each example."""
+        codes = getattr(self.elements, "codes", None)
+        stages = parts_of(stages_of(self.elements.settings))
+        found = (stage for stage in stages if isinstance(stage, kind) and stage.kept)
+        return [provided("kept")(stage.name, stage.kept, codes) for stage in found]
+
+    def _sources(self, keyed: StagedOrder | CountedElements) -> list[Source]:
         num_sources = self._edited.num_sources
         # A mismatch means that one object is read twice, or that something counts elements on its
         # way.
         if num_sources != (len(self.elements.sources) or 1):
             raise NotRebuildable("its sources are shared, or count what passes")
-        if isinstance(self.elements, CountedElements) and num_sources > 1:
-            raise NotRebuildable("its sources have no files, and each counts its elements from 0")
-        return list(map(self._source, self._edited.root.leaves))
+        if isinstance(keyed, CountedElements):
+            if num_sources > 1:
+                raise NotRebuildable(
+                    "its sources have no files, and each counts its elements from 0"
+                )
+            return [NodeSource(self._edited.graph, leaf) for leaf in self._edited.root.leaves]
+        return [self._file_source(leaf, keyed) for leaf in self._edited.root.leaves]
 
-    def _source(self, leaf: GraphNode) -> Source:
-        order = self.elements
-        if isinstance(order, CountedElements):
-            return node_source(self._edited.graph, leaf)
+    def _file_source(self, leaf: GraphNode, order: StagedOrder) -> FileSource:
         tf = tensorflow()
         kinds = [tf.dtypes.as_dtype(kind) for kind in leaf.node.attr["output_types"].list.type]
         is_reader = any(word in leaf.node.op for word in _INTERLEAVES)
@@ -363,77 +377,119 @@ class OwnElements:
             raise NotRebuildable(f"{leaf.node.op} reads files in a way of its own")
         if " + " in order.dataset.file_format:
             raise NotRebuildable("its datasets have different file formats")
-        return file_source(order.dataset, order.codes, with_ids=len(kinds) == 2)
+        node = order.nodes[leaf.source or 0]
+        settings = node.reader.settings
+        reader = NumberedReader(
+            codes=order.codes,
+            cycle=settings.cycle_length(ordered=node.reader.dataset.ordered),
+            block=settings.block,
+            with_ids=len(kinds) == 2,
+        )
+        return FileSource(node=node, reader=reader, is_endless=order.is_endless)
 
     @property
-    def _window(self) -> int:
-        """Examples at a time: about a buffer, so that what lies in it is read once."""
+    def _stretch(self) -> int:
+        """Examples for which reading is planned at a time: what is read comes out within two."""
         whole = num_examples_of(self.elements) or self.elements.num_steps or 0
         # A whole-dataset buffer counts as the number of examples.
         sizes = self._edited.buffer_sizes()
-        buffered = max((whole if size == WHOLE_DATASET else size for size in sizes), default=0)
-        return max(WINDOW_SIZE, min(buffered, _MAX_WINDOW))
+        held = sum(whole if size == WHOLE_DATASET else size for size in sizes)
+        # After 16 times the size of a buffer one of 10 million examples is still in it.
+        return min(max(_STRETCH, 16 * held * self._edited.full_width), _MAX_STRETCH)
+
+
+def _keyed(elements: Elements) -> StagedOrder | CountedElements:
+    """Return the same order, asked for keys: which reading an example is of, and where in it."""
+    if not isinstance(elements, ReaderOrder):
+        assert isinstance(elements, StagedOrder | CountedElements)
+        return elements
+    (read,) = readers_of(stages_of(elements.settings))
+    own = replace(settings_of_read(elements.settings, read), pass_index=0, loop="python")
+    return StagedOrder(
+        elements.dataset,
+        {read: ReaderOrder(elements.dataset, elements.ranges, own)},
+        elements.settings,
+        origins={read: Origin(name="", dataset=elements.dataset, spec="")},
+    )
 
 
 # What a dataset object yields from some element on, made by its own maps and batches.
 
-# Examples whose order is looked up, and which are read, at a time.
-WINDOW_SIZE = 1 << 13
+_STRETCH, _MAX_STRETCH = 1 << 13, 1 << 21
+_GROUPS = 1 << 10  # elements of one, where they are groups
+_LONGEST = 1 << 20  # elements of a section, of which all but the last are full
 
 
 @dataclass(kw_only=True, eq=False)
 class Rest:
     """The elements of a pass from `start` on, each made of the predicted examples.
 
-    window: examples at a time; a shuffle scatters examples over its buffer, so a window of that
-        size reads each file about once.
+    keyed: the order by the keys of its sources. stretch: examples that are planned at a time.
+    groups: what is kept of stages that group.
     """
 
     edited: EditedGraph
     sources: Sequence[Source]
     elements: Elements
+    keyed: StagedOrder | CountedElements
     start: int = 0
-    window: int = WINDOW_SIZE
-    # Reentrant: `_leaf` holds it and calls `_examples`.
+    stretch: int = _STRETCH
+    groups: Sequence[Kept] = ()
+    # Reentrant, and never held while something is yielded: another thread asks for the next.
     _lock: Any = field(init=False, default_factory=threading.RLock)
-    # The last window that was looked up; every leaf and every mixture asks for the same one.
-    _latest: tuple[tuple[int, int], tuple[Int64s, Int64s]] | None = field(init=False, default=None)
-    _span: tuple[int, int] = field(init=False, default=(0, 0))  # elements that are read together
-    _read: dict[int, Any] = field(init=False, default_factory=dict)  # those of each leaf
+    # What was looked up last: every leaf and every mixture asks for the same stretches.
+    _latest: dict[tuple[int, int], Int64s] = field(init=False, default_factory=dict)
 
     def dataset(self) -> Any:
         """Return the `tf.data.Dataset`; it may be iterated again, from `start`."""
         end_iterators_at_exit()
         tf = tensorflow()
         bounds = tf.TensorSpec([2], tf.int64)
-        # Python generators: the order is predicted in Python, window by window.
-        windows = tf.data.Dataset.from_generator(self.windows, output_signature=bounds)
-        return windows.flat_map(without_autograph(self._made))
+        sections = tf.data.Dataset.from_generator(self.sections, output_signature=bounds)
+        return sections.flat_map(without_autograph(self._made))
 
-    def windows(self) -> Iterator[Int64s]:
+    def sections(self) -> Iterator[Int64s]:
         """Yield [start, stop) of elements that are formed in one go.
 
-        A batch that is not full ends its window, since batches are formed anew in each.
+        A batch that is not full ends its section, since batches are formed anew in each.
         """
         full, at = self.edited.full_width, self.start
-        is_formed = self.edited.is_formed
         while True:
             with self._lock:
-                if self.elements.steps_up_to(at + 1) <= at:
+                most = self.elements.steps_up_to(at + _LONGEST)
+                if most <= at:
                     return
-                # At least one element, in about `window` examples.
-                width = width_of(self.elements, at) if is_formed else full
-                stop = self.elements.steps_up_to(at + max(1, self.window // max(width, 1)))
-                widths = self.elements.examples_in_steps(at, stop)[2]
-                self._span = (at, stop)
-            # After each element that is not full a window ends. Batches are formed anew in a
-            # window, so a partial one must come last. A group or a packed row is formed alone.
-            cuts = np.flatnonzero(is_formed | (widths != full)) + 1
-            # Consecutive cuts; an empty one arises where the last element is partial.
-            for begin, end in zip((0, *cuts.tolist()), (*cuts.tolist(), stop - at), strict=True):
-                if begin < end:
-                    yield np.array([at + begin, at + end], np.int64)
+                if self.edited.is_formed:
+                    yield np.array([at, at := self._formed(at, most)], np.int64)
+                    continue
+                first = self._before(at)
+                # The number of elements before the first that is not full.
+                stop = bisect_right(
+                    range(at, most),
+                    0,
+                    key=lambda last: self._before(last + 1) - first != full * (last + 1 - at),
+                )
+                stop = min(at + stop + 1, most)
+            yield np.array([at, stop], np.int64)
             at = stop
+
+    def _formed(self, start: int, stop: int) -> int:
+        """Return where elements end that are formed together: groups that are full, and one more.
+
+        A full group comes out of its stage when it is complete; any other, and a packed row, is
+        formed alone.
+        """
+        if self.edited.num_packers or len(self.groups) != 1:
+            return start + 1
+        windows, stop = self.groups[0].windows, min(stop, start + _GROUPS)
+        _, codes, widths = self.elements.examples_in_steps(start, stop)
+        keys = self.groups[0].values(codes[np.cumsum(widths) - widths]).tolist()
+        groups = enumerate(zip(keys, widths.tolist(), strict=True))
+        ends = (at for at, (key, width) in groups if windows[key] != (width, width))
+        return min(start + next(ends, _GROUPS) + 1, stop)
+
+    def _before(self, element: int) -> int:
+        return self.elements.positions_in_step(element - 1).stop if element else 0
 
     def _made(self, bounds: Any) -> Any:
         tf = tensorflow()
@@ -442,70 +498,122 @@ class Rest:
             # `merged=merged` binds this round's value, not the last one of the loop.
             tf.data.Dataset.from_generator(
                 lambda start, stop, merged=merged: self._choices(merged, int(start), int(stop)),
-                output_signature=tf.TensorSpec([], tf.int64),
+                output_signature=tf.TensorSpec([None], tf.int64),
                 args=(bounds[0], bounds[1]),
-            )
+            ).unbatch()
             for merged in self.edited.merges
         ]
         made = self.edited.applied(leaves, choices)
-        # A window yields exactly its elements, or tf.data fails: a wrong count is never silent.
+        # A section yields exactly its elements, or tf.data fails: a wrong count is never silent.
         return made.apply(tf.data.experimental.assert_cardinality(bounds[1] - bounds[0]))
 
     def _leaf(self, number: int, bounds: Any) -> Any:
-        tf = tensorflow()
-        source = self.sources[number]
-        of_source = self.edited.root.leaves[number].source
-        # Strings are sent from Python in pieces of PIECE_SIZE, since a call for each costs more
-        # than the record.
-        in_pieces = all(t.dtype == tf.string and t.shape.rank == 0 for t in source.types)
+        """Return the elements of a leaf in a section, in the order in which they are wanted."""
+        tf, ops, source = tensorflow(), tensorflow().raw_ops, self.sources[number]
+        sets, size = tf.data.Dataset, source.batch_size
 
-        def elements(start: Any, stop: Any) -> Iterator[Any]:
-            with self._lock:  # never while something is yielded: another thread asks for the next
-                found = self._found(number, of_source, int(start), int(stop))
-            if not in_pieces:
-                yield from found
-                return
-            for first in range(0, len(found), PIECE_SIZE):
-                yield _columns(found[first : first + PIECE_SIZE])
+        def planned(kind: Any, start: Any, stop: Any) -> Iterator[Any]:
+            # Two generators plan the same: one for what is opened, the other for its batches.
+            of_source = self.edited.root.leaves[number].source or 0
+            keys = self._keys_of(of_source, int(start), int(stop))
+            events = ReadPlan(size=size, end=source.end).events(keys)
+            while True:
+                with self._lock:
+                    event = next(events, None)
+                    if event is None:
+                        return
+                    if not isinstance(event, kind):
+                        continue
+                    if isinstance(event, Opening):
+                        found = source.rows(event)
+                    else:
+                        found = source.codes(event.keys), *event[1:]
+                yield found
 
-        types = source.types
-        if in_pieces:
-            types = tuple(tf.TensorSpec([None], t.dtype) for t in types)
-        found = tf.data.Dataset.from_generator(
-            elements, output_signature=types, args=(bounds[0], bounds[1])
+        def of_plan(kind: Any, signature: Any) -> Any:
+            return sets.from_generator(
+                lambda *bounds: planned(kind, *bounds),
+                output_signature=signature,
+                args=(bounds[0], bounds[1]),
+            )
+
+        numbers, one = tf.TensorSpec([None], tf.int64), tf.TensorSpec([], tf.int64)
+        steps = of_plan(Step, (numbers, one, numbers, numbers, numbers, tf.TensorSpec([], tf.bool)))
+        kinds = tf.int64, *[tf.string] * source.num_texts
+        nothing = sets.from_tensors(tuple(tf.zeros([0], kind) for kind in kinds))
+        batches = of_plan(Opening, source.signature).flat_map(
+            without_autograph(lambda *rows: source.opened(*rows).batch(size).concatenate(nothing))
         )
-        return found.unbatch() if in_pieces else found
+        # Tables without a name belong to this iterator alone, and go with it.
+        tables = [
+            ops.AnonymousMutableHashTable(key_dtype=tf.int64, value_dtype=tf.string)
+            for _ in range(source.num_texts)
+        ]
 
-    def _found(self, number: int, of_source: int | None, start: int, stop: int) -> list[Any]:
-        """Return what a leaf yields for elements of a window, in their order."""
-        if not self.edited.is_formed:
-            leaves, codes = self._examples(start, stop)
-            return self.sources[number].elements(codes[leaves == of_source])
-        span = self._span
-        if self._read.get(number, (None,))[0] != span:
-            leaves, codes, widths = self.elements.examples_in_steps(*span)
-            of_leaf = leaves == of_source
-            # How many examples of the leaf come before each element, all read in one go.
-            ends = np.cumsum(of_leaf)[np.cumsum(widths) - 1]
-            found = self.sources[number].elements(codes[of_leaf])
-            self._read[number] = span, np.append(0, ends), found
-        _, before, rows = self._read[number]
-        return rows[before[start - span[0]] : before[stop - span[0]]]
+        def step(batch: Any, planned: Any) -> Any:
+            codes, *texts = batch
+            expected, first, kept, yielded, gone, is_direct = planned
+            # What is read is what was planned, or tf.data fails.
+            same = tf.cond(
+                tf.equal(tf.size(codes), tf.size(expected)),
+                lambda: tf.reduce_all(tf.equal(codes, expected)),
+                lambda: False,
+            )
+            with tf.control_dependencies([tf.debugging.Assert(same, [FEWER])]):
+                done = [ops.LookupTableRemoveV2(table_handle=t, keys=gone) for t in tables]
+            with tf.control_dependencies(done):
+                done = [
+                    ops.LookupTableInsertV2(
+                        table_handle=table,
+                        keys=first + kept,
+                        values=tf.cond(
+                            tf.equal(tf.size(kept), tf.size(codes)),
+                            lambda column=column: column,
+                            lambda column=column: tf.gather(column, kept),
+                        ),
+                    )
+                    for table, column in zip(tables, texts, strict=True)
+                ]
+            with tf.control_dependencies(done):
+                yielded = tf.identity(yielded)
 
-    def _choices(self, merged: GraphNode, start: int, stop: int) -> list[int]:
-        chosen: list[int] = self.edited.choices(merged, self._examples(start, stop)[0]).tolist()
-        return chosen
+            def found(numbers: Any) -> Any:
+                return tuple(
+                    tf.cond(
+                        is_direct,
+                        lambda column=column: column,
+                        lambda table=table: ops.LookupTableFindV2(
+                            table_handle=table, keys=numbers, default_value=""
+                        ),
+                    )
+                    for table, column in zip(tables, texts, strict=True)
+                )
 
-    def _examples(self, start: int, stop: int) -> tuple[Int64s, Int64s]:
-        with self._lock:
-            if self._latest is None or self._latest[0] != (start, stop):
-                leaves, codes, _ = self.elements.examples_in_steps(start, stop)
-                self._latest = (start, stop), (leaves, codes)
-            return self._latest[1]
+            return sets.from_tensor_slices(yielded).batch(size).map(without_autograph(found))
 
+        read = sets.zip((batches.prefetch(2), steps)).flat_map(without_autograph(step))
+        return source.components(read.prefetch(1).unbatch())
 
-def _columns(rows: list[Any]) -> tuple[Any, ...]:
-    return tuple(np.array(column, object) for column in zip(*rows, strict=True))
+    def _keys_of(self, source: int, start: int, stop: int) -> Iterator[Int64s]:
+        for keys, sources in self._stretches(start, stop):
+            yield keys[sources == source]
+
+    def _choices(self, merged: GraphNode, start: int, stop: int) -> Iterator[Int64s]:
+        for _, sources in self._stretches(start, stop):
+            yield self.edited.choices(merged, sources)
+
+    def _stretches(self, start: int, stop: int) -> Iterator[tuple[Int64s, Int64s]]:
+        """Yield the keys of the examples of elements, and the source of each, piece by piece."""
+        size = max(1, self.stretch // self.edited.full_width)
+        for at in range(start, stop, size):
+            bounds = at, min(at + size, stop)
+            with self._lock:
+                if bounds not in self._latest:
+                    for old in [*self._latest][:-4]:
+                        del self._latest[old]
+                    self._latest[bounds] = self.keyed.keys(*map(self._before, bounds))
+                keys = self._latest[bounds]
+            yield keys, self.keyed.sources_of(keys)
 
 
 # Iterators that a script leaves early, ended before its interpreter is.

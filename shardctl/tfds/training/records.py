@@ -20,6 +20,7 @@ from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autog
 _PIECE_BYTES = 1 << 22
 _MOST_IN_PIECE, _FEWEST_IN_PIECE = 1024, 64
 _FILES_AT_ONCE = 4
+FEWER = "the files hold fewer examples than the metadata says"
 
 
 def file_adapter(file_format: Any) -> Any:
@@ -69,7 +70,7 @@ class RecordReader:
     def rows(self, reads: Reads) -> Any:
         """Return the rows as a dataset of what `interleaved` opens."""
         # One element a row: (path, prefix of the ids, skip, take), each a scalar.
-        return tensorflow().data.Dataset.from_tensor_slices(self._columns(reads))
+        return tensorflow().data.Dataset.from_tensor_slices(self.columns(reads))
 
     def interleaved(self, rows: Any) -> Any:
         """Return the records of rows, interleaved."""
@@ -111,7 +112,7 @@ class RecordReader:
             tf.RaggedTensor.from_row_splits(column, np.append(0, ends))
             for column in (begins, begins + reads.take)
         )
-        columns = self._columns(replace(first, take=span))
+        columns = self.columns(replace(first, take=span))
         files = tf.data.Dataset.from_tensor_slices((*columns, *runs))
 
         def of_file(path: Any, prefix: Any, skip: Any, take: Any, begin: Any, end: Any) -> Any:
@@ -148,10 +149,10 @@ class RecordReader:
             skip=index[starts],
             take=index[ends - 1] - index[starts] + 1,
         )
-        piece_size = _piece_size(reads.dataset)
+        size = piece_size(reads.dataset)
         # Ragged (files, chosen indices): the indices wanted in each file.
         wanted = tf.RaggedTensor.from_row_starts(index, starts, validate=False)
-        files = tf.data.Dataset.from_tensor_slices((*self._columns(rows), starts, wanted))
+        files = tf.data.Dataset.from_tensor_slices((*self.columns(rows), starts, wanted))
 
         def of_file(path: Any, prefix: Any, skip: Any, take: Any, rank: Any, wanted: Any) -> Any:
             indices = tf.convert_to_tensor(wanted)
@@ -159,7 +160,7 @@ class RecordReader:
             # `records` are the records [first, first + len) of the file. The chosen ones among them
             # are found by two binary searches.
             def chosen_of(piece: Any, records: Any) -> Any:
-                first = skip + piece * piece_size
+                first = skip + piece * size
                 bounds = [first, first + tf.shape(records, tf.int64)[0]]
                 low, high = tf.unstack(tf.searchsorted(indices, bounds, out_type=tf.int64))
                 here = indices[low:high]
@@ -171,7 +172,7 @@ class RecordReader:
                 return found, rank + tf.range(low, high)
 
             records = self._records(path, skip, take)
-            return records.batch(piece_size).enumerate().map(without_autograph(chosen_of))
+            return records.batch(size).enumerate().map(without_autograph(chosen_of))
 
         # Not in order: whoever reads pieces goes by the ranks.
         return files.interleave(
@@ -196,7 +197,8 @@ class RecordReader:
 
         return records.map(example, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
 
-    def _columns(self, reads: Reads) -> tuple[Any, ...]:
+    def columns(self, reads: Reads) -> tuple[Any, ...]:
+        """Return rows as columns, a tensor each: what `rows` is made of."""
         tf = tensorflow()
         prefixes = [""] * len(reads)
         if self.with_ids and len(reads):
@@ -209,8 +211,12 @@ class RecordReader:
         return (*(tf.constant(text, tf.string) for text in texts), reads.skip, reads.take)
 
     def _records(self, path: Any, skip: Any, take: Any) -> Any:
-        adapter = file_adapter(self.builder.info.file_format)
+        adapter = file_adapter(self._file_format)
         return adapter.make_tf_data(path).skip(skip).take(take)
+
+    @property
+    def _file_format(self) -> Any:
+        return self.builder.info.file_format
 
     def _of_file(self, path: Any, prefix: Any, skip: Any, take: Any) -> Any:
         tf = tensorflow()
@@ -229,6 +235,33 @@ class RecordReader:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NumberedReader(RecordReader):
+    """A reader without a builder, which numbers what it reads: (code, record).
+
+    With `with_ids` elements are (code, id, record), as TFDS's reader has them.
+    """
+
+    builder: Any = None
+
+    @property
+    def _file_format(self) -> Any:
+        return self.codes.dataset.file_format
+
+    def columns(self, reads: Reads) -> tuple[Any, ...]:
+        """Return rows as columns, with the code of the first example of each."""
+        return (*super().columns(reads), self.codes.first_codes(reads))
+
+    def _of_file(self, path: Any, prefix: Any, skip: Any, take: Any, *first: Any) -> Any:
+        data, (code,) = tensorflow().data, first
+        records = super()._of_file(path, prefix, skip, take)
+        numbers = data.Dataset.range(code, code + take)
+        if not self.with_ids:
+            return data.Dataset.zip((numbers, records))
+        both = data.Dataset.zip((numbers, records))
+        return both.map(without_autograph(lambda number, found: (number, *found[::-1])))
+
+
+@dataclass(frozen=True, kw_only=True)
 class RangeReader(RecordReader):
     """A range of codes in place of each file, for where nothing can be read; TFDS is not needed.
 
@@ -241,7 +274,7 @@ class RangeReader(RecordReader):
         """Return the records, which are examples already."""
         return records
 
-    def _columns(self, reads: Reads) -> tuple[Any, ...]:
+    def columns(self, reads: Reads) -> tuple[Any, ...]:
         # The code of a file's first example, so that code = first + index; it stands where `path`
         # does, and the prefix is unused.
         firsts = self.codes.first_codes(reads) - reads.skip
@@ -251,7 +284,7 @@ class RangeReader(RecordReader):
         return tensorflow().data.Dataset.range(path + skip, path + skip + take)
 
 
-def _piece_size(dataset: Dataset) -> int:
+def piece_size(dataset: Dataset) -> int:
     """Return how many records are a piece: where nothing is known of their size, a few."""
     total = sum(split.num_bytes or 0 for split in dataset.splits)
     num_examples = sum(split.num_examples for split in dataset.splits)

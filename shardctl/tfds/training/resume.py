@@ -39,7 +39,7 @@ from shardctl.tfds.training.read_config import (
     epochs_that_follow,
     fitted,
 )
-from shardctl.tfds.training.records import RecordReader
+from shardctl.tfds.training.records import FEWER, RecordReader
 from shardctl.verbs.resume.answer import resume as plan_resume
 from shardctl.verbs.resume.hosts import as_host, num_after
 
@@ -396,7 +396,6 @@ def _numbers(seeds: KernelSeeds) -> tuple[int, int]:
 # What is looked up at a time: enough that a call for each piece costs little, and few enough that
 # it takes little memory beside the buffer. Of places it may be more than of records.
 _PIECE_SIZE, _PLACES_IN_PIECE = 256, 4096
-_FEWER = "the files hold fewer examples than the metadata says"
 
 Decode = Callable[[Any], Any]
 
@@ -493,7 +492,7 @@ def _inputs_read(
         # fail here.
         with tf.control_dependencies([filled]):
             size = ops.LookupTableSizeV2(table_handle=table)
-        with tf.control_dependencies([tf.debugging.assert_equal(size, num_held, _FEWER)]):
+        with tf.control_dependencies([tf.debugging.assert_equal(size, num_held, FEWER)]):
             # Any record will do for the positions whose examples were yielded: their outputs are
             # dropped.
             first = packed(found(np.zeros(1, np.int64))[0])
@@ -546,5 +545,5 @@ def _choices(state: ShuffleState) -> Any:
 def _no_record(spec: Any) -> Any:
     tf = tensorflow()
     # The assertion must be a dependency of the value that is returned, or TensorFlow would drop it.
-    with tf.control_dependencies([tf.debugging.Assert(False, [_FEWER])]):
+    with tf.control_dependencies([tf.debugging.Assert(False, [FEWER])]):
         return tf.nest.map_structure(lambda part: tf.zeros([], part.dtype), spec)

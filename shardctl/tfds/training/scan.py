@@ -36,7 +36,7 @@ from shardctl.tfds.inspecting import graph
 from shardctl.tfds.inspecting.graph import Graph, Operation
 from shardctl.tfds.inspecting.reader import UnknownReaderError, found_reader, reads_files
 from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable, spec_of
-from shardctl.tfds.training.own_elements import node_source
+from shardctl.tfds.training.own_elements import NodeSource
 from shardctl.tfds.training.records import RecordReader
 
 _STAGES: Mapping[str, type[call.ByData]] = {
@@ -327,7 +327,7 @@ class _Source:
         for op in (leaf.operation.op for leaf in leaves if leaf.operation.inputs):
             if op != "RepeatDataset":  # of one element, which tells no others apart
                 raise NotRebuildable(f"{graph.call_name(op)} is before it")
-        opened = {leaf.leaf: node_source(edited.graph, leaf).open(0, 0) for leaf in leaves}
+        opened = {leaf.leaf: NodeSource(edited.graph, leaf).dataset for leaf in leaves}
         sizes = [int(one.cardinality()) for one in opened.values()]
         size = min((one for one in sizes if one >= 0), default=-1)
         if size < 0:

@@ -28,7 +28,6 @@ from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.spec.reads import Reads
 from shardctl.spec.subsplit import Resolved, SplitRange
 from shardctl.stages import stages as call
-from shardctl.stages.stages import Pipeline, Read
 from shardctl.stores.stores import RemotePath, path_of
 from shardctl.tfds.builder_layout import builder_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
@@ -47,7 +46,7 @@ EXAMPLE: Shape = ("example", ())
 BATCH: Shape = ("batch", (EXAMPLE,))
 
 
-def shape_of(pipeline: Pipeline) -> Shape:
+def shape_of(pipeline: call.Pipeline) -> Shape:
     """Return what the elements of a pipeline are.
 
     >>> from shardctl.stages.text import parse_stages
@@ -352,17 +351,14 @@ class RealFiles:
         names = FoundNames(self.codes)
         how = {"decoders": self.decoders, "add_tfds_id": True, **more}
         with said_by_tensorflow(f"TFDS refuses {quoted(spec)}"):
-            elements = make(self.builder, *given, transform=without_autograph(_tfds_id), **how)
+            how["transform"] = without_autograph(lambda example: example["tfds_id"])
+            elements = make(self.builder, *given, **how)
 
         def codes_of(batch: Any) -> Int64s:
             # A scalar of a single example, or a vector.
             return names.codes_of(np.atleast_1d(batch).tolist())
 
         return Reading(elements=elements, codes_of=codes_of, shape=shape, unknown=names.unknown)
-
-
-def _tfds_id(example: Any) -> Any:
-    return example["tfds_id"]
 
 
 # Features that cost more to decode than a number or a text.
@@ -409,11 +405,11 @@ class IndexRanges:
         tf = tensorflow()
         if settings.global_seed is not None:  # its ops without a seed are counted anew
             tf.random.set_seed(settings.global_seed)
-        parts: Mapping[Read, tuple[Dataset, Sequence[SplitRange]]] = {}
+        parts: Mapping[call.Read, tuple[Dataset, Sequence[SplitRange]]] = {}
         if isinstance(self.resolved, ResolvedSources):
             parts = sources(*self.resolved.given, settings).parts
 
-        def read_of(read: Read) -> Any:
+        def read_of(read: call.Read) -> Any:
             dataset, ranges = parts.get(read, (self.dataset, self.resolved.ranges))
             own = settings_of_read(settings, read)
             return self._read(dataset, ranges, own, asserts=read.has_cardinality)

@@ -26,25 +26,11 @@ from shardctl.settings.read_settings import SettingsLike, as_settings, settings_
 from shardctl.spec.reads import Reads, joined
 from shardctl.spec.subsplit import Resolved
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.training.read_config import (
-    FittedPlan,
-    check_global_seed,
-    check_global_seed_of_plan,
-    fitted,
-    global_seed_of,
-)
-from shardctl.tfds.verifying.real_files import (
-    BATCH_SIZE,
-    IndexRanges,
-    Pass,
-    RealFiles,
-    iterate_whole,
-    why_not_files,
-)
+from shardctl.tfds.training import read_config
+from shardctl.tfds.verifying import real_files
 from shardctl.verbs.resume import proof
 from shardctl.verbs.resume.answer import codes_of
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.proof import BrokenPromise
 from shardctl.verbs.resume.rest_of_epoch import without_dropping
 from shardctl.verbs.verify import answer as verdict
 from shardctl.verbs.verify.answer import FirstDifference, Take, Verification, Window
@@ -113,11 +99,11 @@ def verify_order(planned: PlannedOrder, *, take: Take = None) -> Verification:
     # reading.
     verdict.check_not_nothing(planned.resolved, planned.order.num_examples, settings.host)
     if settings.global_seed is None:
-        check_global_seed(settings)
+        read_config.check_global_seed(settings)
     check_names(planned.order)
     check = _Check(planned=planned, reads=planned.order.reads, take=take)
     # tf.data reads the global seed while datasets are built, all of them within this block.
-    with global_seed_of(settings):
+    with read_config.global_seed_of(settings):
         check.run()
     return check.answer(
         dataset=dataset,
@@ -136,7 +122,7 @@ Compare = Callable[[Iterable[Int64s], Iterable[Int64s]], verdict.StreamMismatch 
 
 
 def difference(
-    opened: Callable[[int], Pass],
+    opened: Callable[[int], real_files.Pass],
     expected: Callable[[], Iterable[Int64s]],
     codes: ExampleCodes,
     window: Window,
@@ -149,7 +135,7 @@ def difference(
     """
     # Fast in large batches. If TensorFlow gives up, what it yielded before is lost with the batch,
     # so it is read again one by one.
-    for size in (BATCH_SIZE, 1):
+    for size in (real_files.BATCH_SIZE, 1):
         read = opened(size)
         mismatch = compare(expected(), read)
         # After one error-free round, or after the slow one, the answer stands.
@@ -207,7 +193,7 @@ class ReadCheck:
         # Checked before anything is opened.
         verdict.check_take(self.take)
         tensorflow()
-        reason = why_not_files(self.reads)
+        reason = real_files.why_not_files(self.reads)
         # Before TensorFlow opens any of them: it dies of some lengths, and waits at a FIFO.
         self.checks = check_files_read(self.reads, WATCHING.get())
         # The first reason wins, but the files are checked in either case.
@@ -219,11 +205,11 @@ class ReadCheck:
     @staticmethod
     def source(
         read: verdict.Source, resolved: Resolved, codes: ExampleCodes
-    ) -> RealFiles | IndexRanges:
+    ) -> real_files.RealFiles | real_files.IndexRanges:
         """Return what reads a spec, by its files or over index ranges."""
         if read == "files":
-            return RealFiles.of(resolved, codes)
-        return IndexRanges(resolved=resolved, codes=codes)
+            return real_files.RealFiles.of(resolved, codes)
+        return real_files.IndexRanges(resolved=resolved, codes=codes)
 
     def answer(self, **said: Any) -> Verification:
         """Return what came out, and what is wrong with the files; `said` are the other fields."""
@@ -266,7 +252,7 @@ class _Check(ReadCheck):
             num_ranges = verdict.BUDGETS["index ranges"] // verdict.BUDGETS["files"] * take
             windows.insert(0, Window(start=0, stop=min(total, num_ranges), read="index ranges"))
         self._progress = Progress(
-            None, "examples", sum(one.stop for one in windows), per_second=1_000_000
+            "examples", sum(one.stop for one in windows), per_second=1_000_000
         )
         for window in windows:
             if self.difference is None:
@@ -283,7 +269,7 @@ class _Check(ReadCheck):
         pass_index = order.settings.pass_index
         source = self.source(window.read, self.planned.resolved, order.codes)
 
-        def opened(size: int) -> Pass:
+        def opened(size: int) -> real_files.Pass:
             settings = order.settings
             if size == 1:  # a batch in which TensorFlow gives up holds nothing
                 settings = replace(settings, batch=None, drop_remainder=False)
@@ -293,8 +279,8 @@ class _Check(ReadCheck):
             in_fit = bool(pass_index) and settings.loop == "keras-fit"
             if not in_fit:
                 # Earlier passes use up seeds; in `fit` the recorder reads them itself.
-                iterate_whole(reading, pass_index)
-            return Pass(
+                real_files.iterate_whole(reading, pass_index)
+            return real_files.Pass(
                 reading=reading,
                 size=size,
                 stop=None if whole else window.stop,
@@ -361,7 +347,7 @@ def verify_plan(
             "files"
         )
     plan = applied(plan, dataset, allow_version=allow_version)
-    check_global_seed_of_plan(plan)
+    read_config.check_global_seed_of_plan(plan)
     # Both halves of the order: what was consumed and what is left.
     num_examples = plan.consumed + plan.remaining_total
     verdict.check_not_nothing(resolved_spec(dataset, plan.spec), num_examples, plan.settings.host)
@@ -398,7 +384,7 @@ class _PlanCheck(ReadCheck):
     dataset: Dataset
     plan: ResumePlan
     num_left: int = field(init=False, default=0)
-    _fitted: dict[int | None, FittedPlan] = field(init=False, default_factory=dict)
+    _fitted: dict[int | None, read_config.FittedPlan] = field(init=False, default_factory=dict)
 
     def run(self, host: int | None) -> None:
         """Compare what one reader of the plan reads."""
@@ -417,14 +403,14 @@ class _PlanCheck(ReadCheck):
         start = plan.consumed if self._has_order else 0
         name = None if host is None else f"{host}/{len(plan.hosts)}"
         window = Window(start=start, stop=start + size, read=self.read, host=name)
-        progress = Progress(None, "examples", size)
+        progress = Progress("examples", size)
         source = self.source(self.read, self._resolved, self._codes)
 
-        def opened(at_once: int) -> Pass:
+        def opened(at_once: int) -> real_files.Pass:
             alone = replace(plan, settings=replace(plan.settings, batch=None))
             # Where TensorFlow gives up, a batch holds nothing.
             reading = source.resumed(alone if at_once == 1 else plan, host)
-            return Pass(reading=reading, size=at_once, stop=size, progress=progress)
+            return real_files.Pass(reading=reading, size=at_once, stop=size, progress=progress)
 
         def compare(
             expected: Iterable[Int64s], found: Iterable[Int64s]
@@ -490,11 +476,13 @@ class _PlanCheck(ReadCheck):
     def _resolved(self) -> Resolved:
         return resolved_spec(self.dataset, self.plan.spec)
 
-    def _here(self, host: int | None) -> FittedPlan:
+    def _here(self, host: int | None) -> read_config.FittedPlan:
         """Return the plan as one reader reads it."""
         if host not in self._fitted:
             who = self.plan.settings.host if host is None else host  # whoever verifies
-            self._fitted[host] = fitted(self.dataset, self.plan, who, allow_version=True)
+            self._fitted[host] = read_config.fitted(
+                self.dataset, self.plan, who, allow_version=True
+            )
         return self._fitted[host]
 
     @cached_property
@@ -509,7 +497,7 @@ MAX_COUNTED = 1 << 26  # examples of a plan without an order that are counted on
 
 def looked_at(
     dataset: Dataset, plan: ResumePlan
-) -> tuple[tuple[BrokenPromise, ...], ResumePlan, tuple[str, ...]]:
+) -> tuple[tuple[proof.BrokenPromise, ...], ResumePlan, tuple[str, ...]]:
     """Return what a plan says that is not so, and the plan with all right but what it reads.
 
     Without an order TensorFlow has nothing to be compared with but the instructions, so these are
@@ -542,6 +530,6 @@ def looked_at(
     if proven.lost > allowed[0] or proven.repeated > allowed[1]:
         promised = f"at most {allowed[0]:,} lost and {allowed[1]:,} repeated"
         found = f"{proven.lost:,} lost and {proven.repeated:,} repeated"
-        each = BrokenPromise(name="file_instructions", promised=promised, found=found)
+        each = proof.BrokenPromise(name="file_instructions", promised=promised, found=found)
         broken = (*broken, each)
     return broken, proof.with_reads_of(plan, proof.planned_anew(dataset, plan, seen=seen)), ()

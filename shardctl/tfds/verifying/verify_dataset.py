@@ -24,14 +24,7 @@ from shardctl.tfds.training.edited_graph import NotRebuildable
 from shardctl.tfds.training.own_elements import OwnElements
 from shardctl.tfds.verifying.real_files import fitted_epoch, reason_of
 from shardctl.verbs.inspect.answer import Inspection
-from shardctl.verbs.verify.answer import (
-    BUDGETS,
-    FirstDifference,
-    Take,
-    Verification,
-    Window,
-    check_take,
-)
+from shardctl.verbs.verify import answer as verdict
 from shardctl.verbs.verify.verify_files import check_files_read
 
 
@@ -41,9 +34,9 @@ def verify_dataset(
     *,
     pass_index: int = 0,
     loop: Loop = "python",
-    take: Take = None,
+    take: verdict.Take = None,
     watch: Watch | None = None,
-) -> Verification:
+) -> verdict.Verification:
     """Iterate a pipeline of your own, and compare what it yields with what is predicted.
 
     The very object is iterated, and its elements are compared, in every component, with what its
@@ -81,8 +74,8 @@ def verify_script(
     index: str | None = None,
     pass_index: int = 0,
     loop: Loop = "python",
-    take: Take = None,
-) -> Verification:
+    take: verdict.Take = None,
+) -> verdict.Verification:
     """Compare a dataset that a function of a script returns or iterates; see `verify_dataset`.
 
     Raises:
@@ -101,8 +94,8 @@ def verify_script(
 
 
 def _verified(
-    found: Returned, lines: Lines, *, pass_index: int, loop: Loop, take: Take
-) -> Verification:
+    found: Returned, lines: Lines, *, pass_index: int, loop: Loop, take: verdict.Take
+) -> verdict.Verification:
     inspection = inspected(found, lines=lines, loop=loop)
     inspection.check_predictable()
     if found.iterated is not None and found.iterated.taken:
@@ -114,11 +107,11 @@ def _verified(
 
 
 def verify_inspected(
-    dataset: Any, inspection: Inspection, *, pass_index: int, take: Take
-) -> Verification:
+    dataset: Any, inspection: Inspection, *, pass_index: int, take: verdict.Take
+) -> verdict.Verification:
     """Compare a dataset object that was inspected; see `verify_dataset`."""
     # From cheap to costly; nothing is read before all is known to be comparable.
-    check_take(take)
+    verdict.check_take(take)
     if pass_index < 0:
         raise UsageError(f"pass_index={pass_index}: passes count from 0")
     inspection.check_predictable()
@@ -129,7 +122,7 @@ def verify_inspected(
     own = OwnElements(dataset=dataset, elements=order)
     total = None if order.is_endless else order.num_examples
     # An endless order has no "all"; the default applies.
-    wanted = BUDGETS["files"] if take is None or (take == "all" and total is None) else take
+    wanted = verdict.BUDGETS["files"] if take is None or (take == "all" and total is None) else take
     stop = order.num_steps
     # `stop` is in elements. The last example that is wanted may be inside one, which is then
     # compared whole.
@@ -141,13 +134,13 @@ def verify_inspected(
     checks = check_files_read(order.reads, WATCHING.get())
     comparison = _Comparison(own=own, order=order, stop=stop)
     comparison.run(pass_index, "keras-fit" if settings.loop == "keras-fit" else "python")
-    return Verification(
+    return verdict.Verification(
         dataset=order.dataset,
         spec=planned.spec,
         pipeline=settings_in_force(order.settings, ordered=order.dataset.ordered),
         num_examples=total,
         read="files",
-        windows=(Window(start=0, stop=comparison.num_done, read="files"),),
+        windows=(verdict.Window(start=0, stop=comparison.num_done, read="files"),),
         first_difference=comparison.difference,
         num_files=checks.num_files,
         files=checks.findings,
@@ -166,7 +159,7 @@ class _Comparison:
     order: Order
     stop: int
     notes: list[str] = field(init=False, default_factory=list)
-    difference: FirstDifference | None = field(init=False, default=None)
+    difference: verdict.FirstDifference | None = field(init=False, default=None)
     num_done: int = field(init=False, default=0)
 
     def run(self, pass_index: int, loop: Loop) -> None:
@@ -186,7 +179,7 @@ class _Comparison:
                 "known; let the function leave them out"
             )
         # Earlier passes count as well: they are read, too.
-        progress = Progress(None, "elements", self.stop * (pass_index + 1), per_second=10_000)
+        progress = Progress("elements", self.stop * (pass_index + 1), per_second=10_000)
         distinct: set[int] = set()
         reason: list[str] = []
         # None where the end is compared too: `take` would hide an element too many.
@@ -222,7 +215,7 @@ class _Comparison:
         row = next((row for row, (one, two) in pairs if one != two), 0)
         names, here = self.order.codes, codes[row : row + 1] if row < len(twos) else []
         found = "another example" if row < len(ones) else None
-        self.difference = FirstDifference(
+        self.difference = verdict.FirstDifference(
             position=self.num_done + row,
             expected=names.ids(np.array(here))[0] if here else None,
             found=found,

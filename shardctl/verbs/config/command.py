@@ -9,7 +9,7 @@ from shardctl.base.phrase import option
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions, ResolvedSettings
 from shardctl.cli.options.shared import Flag
-from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn, write
+from shardctl.cli.output import OutputOptions, formats_of, warn, write
 from shardctl.errors import ShardctlError, UnnamedDatasetError
 from shardctl.settings.table import SETTING_BY_FIELD
 from shardctl.verbs.config.answer import (
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.project_file import Project
 
-FORMATS = Formats(renderers=verb_formats("verbs.config.view", "config"))
+FORMATS = formats_of("config")
 
 
 def config(

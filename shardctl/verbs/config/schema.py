@@ -7,21 +7,8 @@ import re
 from typing import Any
 
 from shardctl.base.tfds_rules import INT64_MAX, WHOLE_DATASET
+from shardctl.settings import table
 from shardctl.settings.names import SETTING_BY_ALIAS
-from shardctl.settings.table import (
-    SETTING_BY_NAME,
-    SETTINGS,
-    VERSION,
-    BufferSize,
-    FileNames,
-    Setting,
-    SettingKind,
-    StageList,
-    Switch,
-    VersionNumber,
-    WhichHost,
-    WholeNumber,
-)
 from shardctl.spec.host import FORM
 from shardctl.stages.calls import CALLS
 from shardctl.verbs.lint.answer import LINT_KEYS
@@ -56,14 +43,14 @@ def project_schema() -> Schema:
     >>> project_schema()["properties"]["read"]["properties"]["epochs"]["anyOf"][0]["minimum"]
     1
     """
-    read = _section({setting.field: _of_setting(setting) for setting in SETTINGS})
-    named = {**SETTING_BY_ALIAS, **SETTING_BY_NAME}
+    read = _section({setting.field: _of_setting(setting) for setting in table.SETTINGS})
+    named = {**SETTING_BY_ALIAS, **table.SETTING_BY_NAME}
     others = {name: _of_setting(setting) for name, setting in named.items()}
     for name in ("num_epochs", "repeat"):
         del others[name]["anyOf"][1]  # for tf.data it would be a repeat without end
     read["patternProperties"] |= {_either_dash(name): one for name, one in others.items()}
     # These two may stand beside `read:` as well as under it.
-    beside = {name: _of_setting(SETTING_BY_NAME[name]) for name in ("loader", "stages")}
+    beside = {name: _of_setting(table.SETTING_BY_NAME[name]) for name in ("loader", "stages")}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "shardctl.yaml",
@@ -101,7 +88,7 @@ def _either_dash(name: str) -> str:
     return f"^{name.replace('_', '[-_]')}$"
 
 
-def _of_setting(setting: Setting) -> Schema:
+def _of_setting(setting: table.Setting) -> Schema:
     said = f"{setting.help} ({setting.stands_for})"
     return _said(_of_kind(setting.kind), said, setting.default)
 
@@ -113,22 +100,22 @@ def _said(schema: Schema, description: str, default: str = "") -> Schema:
     return {"description": about, **found} if about else found
 
 
-def _of_kind(kind: SettingKind) -> Schema:
-    if isinstance(kind, BufferSize):
+def _of_kind(kind: table.SettingKind) -> Schema:
+    if isinstance(kind, table.BufferSize):
         return {"anyOf": [_COUNT, {"const": WHOLE_DATASET}]}
-    if isinstance(kind, WholeNumber):
+    if isinstance(kind, table.WholeNumber):
         limits = {} if kind.least is None else {"minimum": kind.least, "maximum": INT64_MAX}
         number: Schema = {"type": "integer", **limits}
         return {"anyOf": [number, {"enum": list(kind.words)}]} if kind.words else number
-    if isinstance(kind, Switch):
+    if isinstance(kind, table.Switch):
         return _SWITCH
-    if isinstance(kind, VersionNumber):
-        return {"type": "string", "pattern": f"^({VERSION.pattern})([+].*)?$"}
-    if isinstance(kind, WhichHost):
+    if isinstance(kind, table.VersionNumber):
+        return {"type": "string", "pattern": f"^({table.VERSION.pattern})([+].*)?$"}
+    if isinstance(kind, table.WhichHost):
         return {"type": "string", "pattern": f"^({FORM.pattern})$"}
-    if isinstance(kind, FileNames):
+    if isinstance(kind, table.FileNames):
         return {"type": "array", "items": {"type": "string"}}
-    if isinstance(kind, StageList):
+    if isinstance(kind, table.StageList):
         return {"anyOf": [{"type": "string"}, {"type": "array", "items": _stage()}]}
     return {"enum": list(kind.words)}
 

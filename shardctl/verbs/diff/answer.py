@@ -360,7 +360,7 @@ class TwoOrders:
         start, stop = self.span(block)
         if self.not_reproduced or stop - start > MAX_SCANNED:
             return None
-        progress = Progress(None, "positions", stop - start)
+        progress = Progress("positions", stop - start)
         cells: tuple[list[bytes], list[bytes]] = ([], [])
         first, count = stop, 0
         for begin in range(start, stop, _PIECE):

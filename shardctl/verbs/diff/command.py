@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shardctl.base.text import printable, quoted
-from shardctl.cli import completion
+from shardctl.base.text import printable
+from shardctl.cli import completion, output
+from shardctl.cli.options import shared
 from shardctl.cli.options.dataset import (
     DatasetOptions,
     comparable_of_file,
@@ -20,28 +21,6 @@ from shardctl.cli.options.dataset import (
     snapshot_of_file,
 )
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import (
-    Flag,
-    argument,
-    option,
-    path_from_repository,
-    setting_origins,
-    typed_again,
-)
-from shardctl.cli.output import (
-    AllOption,
-    Formats,
-    OutputOptions,
-    Renderer,
-    as_code,
-    as_json,
-    as_table,
-    as_yaml,
-    fail,
-    say,
-    warn,
-    write,
-)
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
 
@@ -52,19 +31,21 @@ if TYPE_CHECKING:
     from shardctl.verbs.diff.view import Hints
 
 
-def _written(what: str) -> dict[str, Renderer]:
+def _written(what: str) -> dict[str, output.Renderer]:
     return {
-        "table": as_table(f"verbs.diff.view:{what}_table"),
-        "json": as_json(f"verbs.diff.view:{what}_document"),
-        "yaml": as_yaml(f"verbs.diff.view:{what}_document"),
+        "table": output.as_table(f"verbs.diff.view:{what}_table"),
+        "json": output.as_json(f"verbs.diff.view:{what}_document"),
+        "yaml": output.as_yaml(f"verbs.diff.view:{what}_document"),
     }
 
 
 FORMATS, _SEVERAL = (
-    Formats(renderers={**_written(what), "github": as_code(f"verbs.diff.view:{what}_annotation")})
+    output.Formats(
+        renderers={**_written(what), "github": output.as_code(f"verbs.diff.view:{what}_annotation")}
+    )
     for what in ("diff", "several")
 )
-_PLANS = Formats(renderers=_written("plans"))
+_PLANS = output.Formats(renderers=_written("plans"))
 _OF_THIS_RUN = ("--format", "--output", "--update", "--each", "--all", "--color")
 
 
@@ -98,8 +79,8 @@ class Beside:
             rules = self.current.rules  # else more versions may have been compared: no other order
         if replace(self.current, rules=rules) != self.pinned:
             render = snapshot_json if is_json(Path(self.path).read_bytes()) else snapshot_yaml
-            write(render(self.current), self.path)
-            say(f"{self.path} now holds the current order")
+            output.write(render(self.current), self.path)
+            output.say(f"{self.path} now holds the current order")
 
 
 class Today:
@@ -166,11 +147,13 @@ class Today:
         """Return what helps people with a file; `stated` are what shardctl.yaml decides."""
         from shardctl.verbs.diff.view import Hints
 
-        origins = setting_origins(self._project, stated.__contains__, from_here=self._from_here)
+        origins = shared.setting_origins(
+            self._project, stated.__contains__, from_here=self._from_here
+        )
         if path == "-":  # it is nowhere, and nothing can be written to it
             return Hints(origins=origins)
         return Hints(
-            file=path_from_repository(Path(path)), origins=origins, update=self.command(path)
+            file=shared.path_from_repository(Path(path)), origins=origins, update=self.command(path)
         )
 
     def _dataset(self, pinned: "Snapshot", path: str) -> "ChosenDataset":
@@ -189,12 +172,12 @@ def diff(
     ctx: typer.Context,
     source: DatasetOptions,
     reading: OrderOptions,
-    out: OutputOptions,
-    files: Annotated[list[str], argument()],
-    spec: Annotated[str | None, option(offered=completion.splits)] = None,
-    update: Flag = False,
-    each: Flag = False,
-    every_row: AllOption = False,
+    out: output.OutputOptions,
+    files: Annotated[list[str], shared.argument()],
+    spec: Annotated[str | None, shared.option(offered=completion.splits)] = None,
+    update: shared.Flag = False,
+    each: shared.Flag = False,
+    every_row: output.AllOption = False,
 ) -> None:
     """Find where and why two orders differ. Exits with 0 if equal, 1 if different, 2 for an error.
 
@@ -237,7 +220,7 @@ def diff(
 
         def accepting(*paths: str) -> str | None:
             several = ["--each"] if len(paths) > 1 else []
-            typed = typed_again(ctx, paths, *several, "--update", leaving_out=_OF_THIS_RUN)
+            typed = shared.typed_again(ctx, paths, *several, "--update", leaving_out=_OF_THIS_RUN)
             return None if update else typed
 
         # Annotations of GitHub name files from the root of the repository.
@@ -251,41 +234,33 @@ def diff(
         raise typer.Exit(1)
 
 
-def _with_file(paths: tuple[str, str], out: OutputOptions, *, every_row: bool) -> bool:
-    from shardctl.saved.snapshot import KIND, Snapshot
-    from shardctl.verbs.diff.answer import PinnedOrder
-    from shardctl.verbs.diff.answer import diff as compare
-    from shardctl.verbs.diff.plans import diff_plans
+def _with_file(paths: tuple[str, str], out: output.OutputOptions, *, every_row: bool) -> bool:
+    from shardctl.api.diff import diff_of
+    from shardctl.saved.snapshot import Snapshot
+    from shardctl.verbs.diff.answer import Diff, PinnedOrder
     from shardctl.verbs.diff.view import Hints
 
-    first, second = map(comparable_of_file, paths)
     labels = _label_of(paths[0]), _label_of(paths[1])
-    if isinstance(first, Snapshot) and isinstance(second, Snapshot):
-        found = compare(
-            PinnedOrder(snapshot=first, label=labels[0]),
-            PinnedOrder(snapshot=second, label=labels[1]),
-        )
-        file = path_from_repository(Path(labels[0]))
+    first, second = (
+        PinnedOrder(snapshot=held, label=label) if isinstance(held, Snapshot) else held
+        for held, label in zip(map(comparable_of_file, paths), labels, strict=True)
+    )
+    found = diff_of(first, second, labels)
+    if isinstance(found, Diff):
+        file = shared.path_from_repository(Path(labels[0]))
         FORMATS.write(out, found, hints=Hints(file=file, each_other=True))
-        return found.equal
-    if isinstance(first, Snapshot) or isinstance(second, Snapshot):
-        kinds = [KIND if isinstance(side, Snapshot) else side.kind for side in (first, second)]
-        raise UsageError(
-            f"{quoted(labels[0])} is a {kinds[0]} and {quoted(labels[1])} a {kinds[1]}; files of "
-            "one kind are compared"
-        )
-    plans = diff_plans(first, second, labels=labels)
-    _PLANS.write(out, plans, every_row=every_row)
-    return plans.equal
+    else:
+        _PLANS.write(out, found, every_row=every_row)
+    return found.equal
 
 
 def _snapshot_in(path: str) -> "Snapshot":
     return snapshot_of_file(path, "name a second one to compare it with")
 
 
-def _with_current(path: str, today: Today, out: OutputOptions, *, update: bool) -> bool:
+def _with_current(path: str, today: Today, out: output.OutputOptions, *, update: bool) -> bool:
     checked = today.beside(_snapshot_in(path), path)
-    warn(checked.warnings)
+    output.warn(checked.warnings)
     FORMATS.write(out, checked.diff, hints=checked.hints)
     if update:
         checked.update()
@@ -294,7 +269,12 @@ def _with_current(path: str, today: Today, out: OutputOptions, *, update: bool) 
 
 
 def _each_with_current(
-    paths: list[str], today: Today, reading: OrderOptions, out: OutputOptions, *, update: bool
+    paths: list[str],
+    today: Today,
+    reading: OrderOptions,
+    out: output.OutputOptions,
+    *,
+    update: bool,
 ) -> bool:
     """Check each file, whatever becomes of the others; what cannot be checked is said at the end.
 
@@ -309,7 +289,7 @@ def _each_with_current(
         checked[path] = today.beside(_snapshot_in(path), path)
 
     unchecked = _failures(dict.fromkeys(paths), check, reading)
-    warn(warning for one in checked.values() for warning in one.warnings)
+    output.warn(warning for one in checked.values() for warning in one.warnings)
     if checked:
         files = []
         for path in dict.fromkeys(paths):
@@ -324,7 +304,7 @@ def _each_with_current(
         unwritten = _failures(checked, lambda path: checked[path].update(), reading)
     if failed := {**unchecked, **unwritten}:
         for line in dict.fromkeys(failed.values()):
-            fail(line)
+            output.fail(line)
         raise typer.Exit(2)
     return update or all(one.diff.equal for one in checked.values())
 

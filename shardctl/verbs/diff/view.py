@@ -9,19 +9,8 @@ from typing import TypeGuard
 
 from shardctl.base.columns import OnDemand, picked, record_of
 from shardctl.base.text import choices, counted, printable
+from shardctl.draw import tables
 from shardctl.draw.step_rows import heading
-from shardctl.draw.tables import (
-    Cell,
-    Level,
-    Screen,
-    annotation,
-    columns,
-    paragraph,
-    paragraphs,
-    table,
-    table_pieces,
-    to_paste,
-)
 from shardctl.files.documents import Document
 from shardctl.metadata.project_file import NOWHERE, SettingOrigins
 from shardctl.saved.head import head, kind_head
@@ -36,33 +25,33 @@ from shardctl.verbs.diff.plans import PlansDiff, Range
 
 _ROWS = 20  # files on a terminal, and in an annotation
 _RANGES = 3  # ranges of a file there
-_COLUMNS_PLANS = columns("<file <expected <actual")
+_COLUMNS_PLANS = tables.columns("<file <expected <actual")
 
 
-def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:
+def plans_table(diff: PlansDiff, screen: tables.Screen) -> Iterator[str]:
     """Yield where the first file instruction differs, then every file that is read differently."""
-    yield paragraph(plans_headline(diff), screen, style="bold")
+    yield tables.paragraph(plans_headline(diff), screen, style="bold")
     first = diff.first
     if first is not None:
         plan = f" of {first.plan}" if first.plan else ""
-        yield paragraph(f"file instruction {first.position:,}{plan}:", screen)
+        yield tables.paragraph(f"file instruction {first.position:,}{plan}:", screen)
         sides = f"  expected {_read(first.expected)}", f"  actual   {_read(first.actual)}"
-        yield from paragraphs(screen, *sides, style="error")
+        yield from tables.paragraphs(screen, *sides, style="error")
     if diff.only_order:
-        yield paragraph("the same ranges of the same files, in another order", screen)
+        yield tables.paragraph("the same ranges of the same files, in another order", screen)
     if diff.files:
         yield "\n"
-        yield paragraph(f"{counted(len(diff.files), 'file')} read differently:", screen)
+        yield tables.paragraph(f"{counted(len(diff.files), 'file')} read differently:", screen)
         # A terminal gets the first ranges of each file, a pipe all of them.
         most = _RANGES if screen.abridged else None
         rows = OnDemand(len(diff.files), diff.files.__getitem__).map(
             lambda f: (f.filename, _ranges(f.expected, most), _ranges(f.actual, most))
         )
-        yield from table_pieces(_COLUMNS_PLANS, rows, screen, keep=_ROWS)
+        yield from tables.table_pieces(_COLUMNS_PLANS, rows, screen, keep=_ROWS)
     # Settings may differ where the reads do not.
     lead = "without effect on the reads: " if diff.equal else ""
     causes = (cause_line(cause, whole=not screen.abridged) for cause in diff.changes)
-    yield from paragraphs(screen, *(lead + cause for cause in causes))
+    yield from tables.paragraphs(screen, *(lead + cause for cause in causes))
 
 
 def plans_headline(diff: PlansDiff) -> str:
@@ -133,7 +122,7 @@ class CheckedFile:
 
 
 def several_table(
-    files: Sequence[CheckedFile], screen: Screen, *, update: str | None = None
+    files: Sequence[CheckedFile], screen: tables.Screen, *, update: str | None = None
 ) -> Iterator[str]:
     """Yield a line for each file whose order is the same, a section for each other one.
 
@@ -147,16 +136,16 @@ def several_table(
             yield "" if file is files[0] else "\n"
         before_is_line = is_line
         if file.diff is None:
-            yield paragraph(f"{file.label} was not checked: {file.why}", screen)
+            yield tables.paragraph(f"{file.label} was not checked: {file.why}", screen)
         else:
             hints = replace(file.hints, update=None)  # it is said once, below
             yield from diff_table(file.diff, screen, hints=hints)
     differ = [file for file in files if file.diff is not None and not file.diff.equal]
     if len(files) > 1:
         yield "" if before_is_line else "\n"
-        yield paragraph(_summary(files, differ), screen, style="bold")
+        yield tables.paragraph(_summary(files, differ), screen, style="bold")
     if update and differ:
-        yield from to_paste(_ACCEPT, update, screen)
+        yield from tables.to_paste(_ACCEPT, update, screen)
 
 
 def _summary(files: Sequence[CheckedFile], differ: Sequence[CheckedFile]) -> str:
@@ -182,7 +171,9 @@ def several_annotation(files: Sequence[CheckedFile], *, update: str | None = Non
     for file in files:
         if file.diff is None:
             title = f"{file.label} was not checked"
-            yield annotation("error", file.why, title=title, file=file.hints.file or file.label)
+            yield tables.annotation(
+                "error", file.why, title=title, file=file.hints.file or file.label
+            )
         else:
             yield from diff_annotation(file.diff, hints=file.hints)
 
@@ -190,7 +181,7 @@ def several_annotation(files: Sequence[CheckedFile], *, update: str | None = Non
 _MAX_SHARDS = 100  # shards of a cause that a document lists
 _SHARDS = 4  # shards of a cause on a terminal
 _VALUE = 100  # characters of a value there
-_COLUMNS = columns("<= position expected actual")
+_COLUMNS = tables.columns("<= position expected actual")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,35 +211,35 @@ _ALL_OF_FILE = (
 _EACH_OTHER = "compared with each other; --each checks each against the current order"
 
 
-def diff_table(diff: Diff, screen: Screen, *, hints: Hints = _NO_HINTS) -> Iterator[str]:
+def diff_table(diff: Diff, screen: tables.Screen, *, hints: Hints = _NO_HINTS) -> Iterator[str]:
     """Yield what a person wants to know: where, how much, why, and what to do about it."""
     yield from heading(headline(diff), diff.assumptions, screen, "bold")
     yield from _differences(diff, screen, hints)
     if hints.update and not diff.equal:
         yield "\n"
-        yield from to_paste(_ACCEPT, hints.update, screen)
+        yield from tables.to_paste(_ACCEPT, hints.update, screen)
     if hints.all_of_file:
-        yield paragraph(_ALL_OF_FILE, screen)
+        yield tables.paragraph(_ALL_OF_FILE, screen)
     if hints.each_other:
-        yield paragraph(_EACH_OTHER, screen)
+        yield tables.paragraph(_EACH_OTHER, screen)
 
 
-def _differences(diff: Diff, screen: Screen, hints: Hints) -> Iterator[str]:
+def _differences(diff: Diff, screen: tables.Screen, hints: Hints) -> Iterator[str]:
     """Yield what follows the headline, without what to do about it."""
     if diff.equal:
-        yield from paragraphs(screen, *without_effect(diff, whole=not screen.abridged))
+        yield from tables.paragraphs(screen, *without_effect(diff, whole=not screen.abridged))
         return
     if diff.neighbours is not None:
         yield "\n"
-        yield table(_COLUMNS, _rows(diff), screen)
+        yield tables.table(_COLUMNS, _rows(diff), screen)
     if diff.first is not None:
         yield "\n"
-        yield paragraph(moved_line(diff.moved), screen)
-    yield from paragraphs(screen, *(f"note: {note}" for note in diff.notes), "because:")
+        yield tables.paragraph(moved_line(diff.moved), screen)
+    yield from tables.paragraphs(screen, *(f"note: {note}" for note in diff.notes), "because:")
     for cause in diff.causes:
         place = hints.origins.in_words(_origins_of(cause))
         line = cause_line(cause, whole=not screen.abridged)
-        yield paragraph(f"  {line}{place}", screen)
+        yield tables.paragraph(f"  {line}{place}", screen)
 
 
 def _origins_of(cause: Cause) -> tuple[str, ...]:
@@ -283,7 +274,7 @@ def _rows(diff: Diff) -> Iterator[Sequence[str]]:
     pairs = zip(stretch.expected, stretch.actual, strict=True)
     for position, (old, new) in enumerate(pairs, stretch.start):
         row = (">" if position == first.position else "", f"{position:,}", _id(old), _id(new))
-        yield tuple(Cell(text, "error") for text in row) if row[0] else row
+        yield tuple(tables.Cell(text, "error") for text in row) if row[0] else row
 
 
 def _id(value: int | str | None) -> str:
@@ -438,10 +429,10 @@ def diff_annotation(diff: Diff, *, hints: Hints = _NO_HINTS) -> Iterator[str]:
         file = hints.file or diff.expected.label
     update = hints.update and f"{_ACCEPT}:\n{hints.update}"
     more = [update if not diff.equal else "", _EACH_OTHER if hints.each_other else ""]
-    level: Level = "notice" if diff.equal else "error"
+    level: tables.Level = "notice" if diff.equal else "error"
     # A notice is about the comparison, not about a setting.
     line = None if diff.equal else line
-    said = "" if diff.equal else "".join(_differences(diff, Screen(abridged=True), hints))
+    said = "" if diff.equal else "".join(_differences(diff, tables.Screen(abridged=True), hints))
     text = "\n\n".join(part for part in (said.strip("\n"), *more) if part)
     if text:
-        yield annotation(level, text, title=headline(diff), file=file, line=line)
+        yield tables.annotation(level, text, title=headline(diff), file=file, line=line)

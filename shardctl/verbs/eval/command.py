@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli import completion
+from shardctl.cli import completion, output
 from shardctl.cli.options.dataset import (
     DatasetOptions,
     chosen_dataset,
@@ -14,25 +14,16 @@ from shardctl.cli.options.dataset import (
 )
 from shardctl.cli.options.order import SharingOptions
 from shardctl.cli.options.shared import Flag, Number, argument, number
-from shardctl.cli.output import (
-    AllOption,
-    Formats,
-    OutputOptions,
-    PictureOption,
-    say,
-    verb_formats,
-    warn,
-)
 from shardctl.errors import UsageError
 
-FORMATS = Formats(renderers=verb_formats("verbs.eval.view", "eval", pictures=True))
+FORMATS = output.formats_of("eval", pictures=True)
 
 
 # A command is named like its module; nothing here needs the built-in of that name.
 def eval(
     source: DatasetOptions,
     reading: SharingOptions,
-    out: OutputOptions,
+    out: output.OutputOptions,
     spec: Annotated[str | None, argument(offered=completion.splits)] = None,
     num_hosts: Annotated[Any, number("--hosts")] = None,
     num_devices: Annotated[Any, number("--devices")] = None,
@@ -41,8 +32,8 @@ def eval(
     drop_remainder: Flag = False,
     pad: Flag = False,
     check: Flag = False,
-    every_row: AllOption = False,
-    picture: PictureOption = None,
+    every_row: output.AllOption = False,
+    picture: output.PictureOption = None,
 ) -> None:
     """Say whether an evaluation sees every example, in one shape, and whether it hangs.
 
@@ -99,11 +90,11 @@ def eval(
         remainder=remainder,
         settings=settings,
     )
-    warn((*evaluation.warnings, *said))
+    output.warn((*evaluation.warnings, *said))
     FORMATS.write(out, evaluation, every_row=every_row, picture=picture)
     if check:
         found = list(problems(evaluation))
         for problem in found:
-            say(f"check: {problem}")
+            output.say(f"check: {problem}")
         if found:
             raise typer.Exit(1)

@@ -12,18 +12,8 @@ from shardctl.base.columns import Cell as RowsCell
 from shardctl.base.columns import Records, picked
 from shardctl.base.text import counted
 from shardctl.base.tfds_rules import INT64_MAX
+from shardctl.draw import tables
 from shardctl.draw.quantities import counts_between
-from shardctl.draw.tables import (
-    Cell,
-    Column,
-    Screen,
-    columns,
-    grouped,
-    paragraph,
-    paragraphs,
-    table,
-    table_pieces,
-)
 from shardctl.files.documents import Document
 from shardctl.saved.head import head
 from shardctl.settings.read_settings import ReadSettings, settings_in_force
@@ -32,12 +22,12 @@ from shardctl.verbs.hosts.sharing import call_of_hosts
 
 _ROWS = 8  # hosts shown on a terminal
 WAYS: dict[Remainder, str] = {"ragged": "left ragged", "drop": "dropped", "pad": "padded"}
-_COLUMNS = columns("index=host num_examples=examples num_batches=batches remainder padding")
-_COLUMNS += columns("padding_batches")
+_COLUMNS = tables.columns("index=host num_examples=examples num_batches=batches remainder padding")
+_COLUMNS += tables.columns("padding_batches")
 _FIELDS = [column.field for column in _COLUMNS]
 
 
-def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
+def eval_table(evaluation: Evaluation, screen: tables.Screen) -> Iterator[str]:
     """Yield what each host gets, what becomes of remainders, and what to do about it."""
     batch = f"{evaluation.device_batch:,}"
     settings = evaluation.settings
@@ -48,33 +38,35 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
         f"{counted(evaluation.num_hosts, 'host')} of {counted(evaluation.num_devices, 'device')}, "
         f"batches of {batch} a device, {evaluation.host_batch:,} a host{shared}"
     )
-    yield paragraph(title, screen, style="bold")
-    yield from table_pieces(_COLUMNS, grouped(eval_rows(evaluation), _COLUMNS), screen, keep=_ROWS)
+    yield tables.paragraph(title, screen, style="bold")
+    yield from tables.table_pieces(
+        _COLUMNS, tables.grouped(eval_rows(evaluation), _COLUMNS), screen, keep=_ROWS
+    )
     yield "\n"
     if screen.pictures:
         from shardctl.draw.picture import picture_lines
 
         yield from picture_lines(evaluation, screen)
         yield "\n"
-    yield table(*way_cells(evaluation), screen)
+    yield tables.table(*way_cells(evaluation), screen)
     legend = "* as set up here"
     if evaluation.num_devices > 1:
         legend += (
             f"; dropping by batches of one device, {batch}, would lose "
             f"{counted(evaluation.dropped_by_device_batch, 'example')}"
         )
-    yield paragraph(legend, screen)
+    yield tables.paragraph(legend, screen)
     first, *others = (f"- {line}" for line in advice(evaluation))
     hangs = evaluation.hang(evaluation.remainder) is not None  # which is said first
-    yield paragraph(first, screen, style="error" if hangs else "")
-    yield from paragraphs(screen, *others)
+    yield tables.paragraph(first, screen, style="error" if hangs else "")
+    yield from tables.paragraphs(screen, *others)
 
 
-def way_cells(evaluation: Evaluation) -> tuple[list[Column], list[Sequence[str]]]:
+def way_cells(evaluation: Evaluation) -> tuple[list[tables.Column], list[Sequence[str]]]:
     """Return what becomes of remainders, dropped, padded or left, as columns and rows."""
-    columns = [Column(heading="remainders are", align="left")]
+    columns = [tables.Column(heading="remainders are", align="left")]
     columns += [
-        Column(heading=f"{WAYS[way]}{'*' if way == evaluation.remainder else ''}")
+        tables.Column(heading=f"{WAYS[way]}{'*' if way == evaluation.remainder else ''}")
         for way in REMAINDERS
     ]
     return columns, list(_ways(evaluation))
@@ -88,11 +80,14 @@ def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
     hangs = map(evaluation.hang, REMAINDERS)
     steps = map(evaluation.num_steps, REMAINDERS)
     yield ("steps/host", *(counts_between(int(s.min()), int(s.max())) for s in steps))
-    yield ("hangs", *(Cell(f"at step {hang.step:,}", "error") if hang else "no" for hang in hangs))
+    yield (
+        "hangs",
+        *(tables.Cell(f"at step {hang.step:,}", "error") if hang else "no" for hang in hangs),
+    )
     dropped = {"drop": evaluation.dropped_by_host_batch}
     # What a loader leaves out is lost in each way.
     lost = [dropped.get(way, 0) + evaluation.num_left_out for way in REMAINDERS]
-    yield ("examples lost", *(Cell(f"{n:,}", "warning" if n else "") for n in lost))
+    yield ("examples lost", *(tables.Cell(f"{n:,}", "warning" if n else "") for n in lost))
     yield ("padding", *(f"{padding if way == 'pad' else 0:,}" for way in REMAINDERS))
     yield ("XLA shapes", *(f"{evaluation.distinct_shapes(way):,}" for way in REMAINDERS))
 

@@ -143,7 +143,6 @@ def hosts(
     # A host, or a row that is cut for one, takes about a microsecond.
     num_rows = len(sharing.reads)
     progress = Progress(
-        None,
         "hosts and files",
         sum(count + num_rows for count in counts),
         per_second=1_000_000,

@@ -13,11 +13,11 @@ from shardctl.cli.options.dataset import (
 )
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import Flag, SpecArgument, flag, option, real_number, whole_number
-from shardctl.cli.output import Formats, OutputOptions, PictureOption, say, verb_formats, warn
+from shardctl.cli.output import OutputOptions, PictureOption, formats_of, say, warn
 from shardctl.errors import UsageError
 
-FORMATS = Formats(renderers=verb_formats("verbs.hosts.view", "hosts", pictures=True))
-_SWEEP = Formats(renderers=verb_formats("verbs.hosts.view", "sweep"))
+FORMATS = formats_of("hosts", pictures=True)
+_SWEEP = formats_of("hosts", "sweep")
 _MAX_COUNTS = 10_000  # numbers of hosts in one sweep
 
 

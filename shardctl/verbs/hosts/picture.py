@@ -9,7 +9,6 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted
 from shardctl.draw import picture as draw
-from shardctl.draw.picture import Bar, Paper, Picture, Series
 from shardctl.draw.quantities import bytes_between, counts_between, numbered
 from shardctl.order.shard_map import Bucket, buckets
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan, spread
@@ -20,7 +19,7 @@ _CAPTION = (
 )
 
 
-def hosts_pictures(plan: HostsPlan, paper: Paper) -> tuple[Picture, ...]:
+def hosts_pictures(plan: HostsPlan, paper: draw.Paper) -> tuple[draw.Picture, ...]:
     """Return what each host reads in each way to share.
 
     A sweep has no figures of single hosts, and no pictures.
@@ -33,7 +32,7 @@ def hosts_pictures(plan: HostsPlan, paper: Paper) -> tuple[Picture, ...]:
     return tuple(_strategy(comparison, strategy, paper) for strategy in comparison.strategies)
 
 
-def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Picture:
+def _strategy(comparison: Comparison, strategy: Strategy, paper: draw.Paper) -> draw.Picture:
     """Return a bar for each host, or group of them; one for all where hosts are alike."""
     found = list(_quantities(strategy))
     differ = any(draw.differs(values, exact=name == "batches") for name, values in found)
@@ -41,11 +40,11 @@ def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Pictu
     groups = buckets(found[0][1], rows)
     # Hosts are grouped alike in each series, so that the bars of a row are of the same hosts.
     series = [
-        Series(name, [_bar(name, group) for group in buckets(values, rows)])
+        draw.Series(name, [_bar(name, group) for group in buckets(values, rows)])
         for name, values in found
     ]
     labels = [numbered(group.first, group.last) for group in groups]
-    return Picture(
+    return draw.Picture(
         title=f"{strategy.name}: what each of {counted(comparison.num_hosts, 'host')} reads",
         caption=_CAPTION
         + " Highlighted: hosts without examples." * (not found[0][1].min())
@@ -56,11 +55,11 @@ def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Pictu
     )
 
 
-def _bar(name: str, group: Bucket) -> Bar:
+def _bar(name: str, group: Bucket) -> draw.Bar:
     between = bytes_between if name == "bytes" else counts_between
     idle = name == "examples" and not group.min
     word = ("idle" if not group.max else "some idle") if idle else ""
-    return Bar(group.min, group.max, between(int(group.min), int(group.max)), word)
+    return draw.Bar(group.min, group.max, between(int(group.min), int(group.max)), word)
 
 
 def _quantities(strategy: Strategy) -> Iterator[tuple[str, Int64s]]:

@@ -14,28 +14,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from shardctl.base.arrays import EqualByItems, Int64s
+from shardctl.base.arrays import EqualByItems, Int64s, exact_sum
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import counted, in_short
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, Split, as_dataset
-from shardctl.order.file_formats import (
-    as_read_by,
-    refuse_open_hosts,
-    refuse_open_splits,
-    resolved_spec,
-)
+from shardctl.order import file_formats, sources
 from shardctl.order.loader_order import LoaderOrder, loader_version
 from shardctl.order.order import CHUNK_SIZE, Order, Origin
 from shardctl.order.plan_order import as_warnings
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.order.sources import (
-    in_one_dataset,
-    refuse_other_sources,
-    refuse_unread_spec,
-    spec_of_reader,
-)
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.read_settings import ReadSettings, with_stand_in_seeds
 from shardctl.settings.short_form import Chain, chain_of, of_one_reader, settings_of_read, stages_of
@@ -129,7 +118,7 @@ def strategy_of(
         num_bytes=None if columns.num_bytes is None else _load(columns.num_bytes),
         num_files=_load(columns.num_files),
         num_batches=None if batches is None else _load(batches),
-        read_amplification=_sum(columns.num_read) / num_examples if num_examples else None,
+        read_amplification=exact_sum(columns.num_read) / num_examples if num_examples else None,
         shared_files=columns.num_shared_files,
         idle_hosts=int((columns.num_examples == 0).sum()),
         columns=columns,
@@ -139,7 +128,7 @@ def strategy_of(
 
 
 def _load(values: Int64s) -> Load:
-    total = _sum(values)
+    total = exact_sum(values)
     most = int(values.max())
     return Load(
         min=int(values.min()),
@@ -148,17 +137,6 @@ def _load(values: Int64s) -> Load:
         straggler=int(values.argmax()),
         imbalance=most * len(values) / total if total else None,
     )
-
-
-def _sum(values: Int64s) -> int:
-    """Return a sum as Python's int: N hosts that read all are past an int64 soon.
-
-    >>> import numpy as np
-    >>> _sum(np.array([2**62, 2**62, 2**62, -1])) == 3 * 2**62 - 1
-    True
-    """
-    # High and low 32 bits are summed apart: each sum fits into an int64 for up to 2**31 hosts.
-    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
 _MOST_ROWS = 1 << 25  # files of all hosts of a loader together
@@ -241,7 +219,7 @@ class OfLoader:
             raise refused("{loader=} shares nothing among hosts", loader=settings.loader)
         version = loader_version(settings)
         self.settings = replace(settings, host=None, loader_version=version.version)
-        kept = as_read_by(resolved, settings)
+        kept = file_formats.as_read_by(resolved, settings)
         said = (*version.warnings, *as_warnings(version.assumptions))
         self.resolved = replace(kept, warnings=(*kept.warnings, *said))
         self.reads = reads_of(resolved.dataset, resolved.ranges)
@@ -255,7 +233,7 @@ class OfLoader:
             UsageError: too many hosts for so many files; the loader refuses the settings.
             UnpredictableOrderError: the loader, or the order of the splits, is nondeterministic.
         """
-        refuse_open_splits(self.resolved)
+        file_formats.refuse_open_splits(self.resolved)
         reads = self.reads
         for index in range(num_hosts):
             host = Host(index=index, count=num_hosts) if num_hosts > 1 else None
@@ -277,7 +255,6 @@ class OfLoader:
         int64[rows] each; one that is yielded again counts again.
         """
         progress = Progress(
-            None,
             "examples of the hosts",
             len(orders) + sum(order.num_examples for order in orders),
             per_second=_PER_SECOND,
@@ -359,16 +336,16 @@ def sharing_of(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sh
         UnpredictableOrderError: the order of the splits is nondeterministic.
     """
     if not settings.reader.shares_in_modes:
-        return OfLoader(resolved_spec(dataset, spec), settings)
-    refuse_unread_spec(spec, settings)
+        return OfLoader(file_formats.resolved_spec(dataset, spec), settings)
+    sources.refuse_unread_spec(spec, settings)
     alone, stages = of_one_reader(settings), stages_of(replace(settings, host=None))
-    refuse_other_sources(stages)
+    sources.refuse_other_sources(stages)
     _refuse_one_host(stages)
     found = {}
     for read in readers_of(stages):
         own = dataset if read.data is None else as_dataset(read.data)
         # Equal readers are one entry; a second use reads the same share again.
-        resolved = resolved_spec(own, spec_of_reader(read, own, spec))
+        resolved = file_formats.resolved_spec(own, sources.spec_of_reader(read, own, spec))
         found[read] = settings_of_read(settings, read), resolved
     sharing = OfReaders(settings if alone is None else alone[0], list(found.values()))
     sharing.reads_again = len(readers_of(stages)) > len(found)
@@ -426,7 +403,7 @@ class OfReaders:
         )
         self.ways, self.judged = tuple(HOST_MODES), settings.host_by
         self._pipeline = stages_of(self.settings.followed)
-        whole, parts = in_one_dataset(self._found)
+        whole, parts = sources.in_one_dataset(self._found)
         self._readers = []
         for own, (_, _, ranges) in zip(self._own, parts, strict=True):
             rows = reads_of(whole, ranges)
@@ -499,7 +476,7 @@ class OfReaders:
             )
         mode = HOST_MODES[way]
         for resolved in self._found:
-            refuse_open_hosts(resolved, mode, num_hosts)
+            file_formats.refuse_open_hosts(resolved, mode, num_hosts)
         columns = mode.host_reads(self._all, num_hosts)
         own = [columns]
         if self.num_readers > 1:
@@ -540,7 +517,7 @@ class OfReaders:
         # A mixture is followed example by example, other stages in a step each.
         followed = shares.sum(axis=1) // _RUNS_PER_SECOND * (self.num_readers > 1)
         efforts = (1 + followed).tolist()
-        progress = Progress(None, "sizes of hosts", sum(efforts), per_second=_RUNS_PER_SECOND)
+        progress = Progress("sizes of hosts", sum(efforts), per_second=_RUNS_PER_SECOND)
         reads = list(dict.fromkeys(readers_of(pipeline)))
         settings = replace(self.settings.bare, stages=pipeline)
         for sizes, effort in zip(shares.tolist(), efforts, strict=True):
@@ -561,7 +538,7 @@ class OfReaders:
         """Return what each host yields of one epoch in batches of one size."""
         mode = self.settings.host_mode
         for resolved in self._found:
-            refuse_open_hosts(resolved, mode, num_hosts)
+            file_formats.refuse_open_hosts(resolved, mode, num_hosts)
         sizes = [mode.num_examples(reader, num_hosts) for reader in self._readers]
         pipeline = in_batches(self._pipeline, batch, drop=drop)
         chain = self._chain_of(pipeline)

@@ -7,19 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from shardctl.base.columns import Cell as RowsCell
 from shardctl.base.columns import Records, RecordStream, picked, record_of, stream_of
 from shardctl.base.text import counted
+from shardctl.draw import tables
 from shardctl.draw.quantities import bytes_between, counts_between, number, percent_over
-from shardctl.draw.tables import (
-    Cell,
-    Column,
-    Screen,
-    cell_of,
-    columns,
-    grouped,
-    paragraph,
-    paragraphs,
-    table,
-    table_pieces,
-)
 from shardctl.files.documents import Document
 from shardctl.saved.head import head
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan, advice, call_of, reason
@@ -27,29 +16,31 @@ from shardctl.verbs.hosts.sharing import OUTSTANDING, Load, Strategy
 
 _ROWS = 8  # hosts of one strategy on a terminal
 
-_COLUMNS = columns("index=host num_examples=examples ~num_bytes=bytes num_files=files")
-_COLUMNS += columns("num_batches=batches")
+_COLUMNS = tables.columns("index=host num_examples=examples ~num_bytes=bytes num_files=files")
+_COLUMNS += tables.columns("num_batches=batches")
 _FIELDS = [column.field for column in _COLUMNS]
 _SUMMARY = "read_amplification imbalance idle_hosts shared_files"
 
 
-def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False) -> Iterator[str]:
+def hosts_table(
+    plan: HostsPlan, screen: tables.Screen, *, every_strategy: bool = False
+) -> Iterator[str]:
     """Yield the strategies side by side, which is recommended and why, then its hosts.
 
     With `every_strategy` the hosts of the others follow too.
     """
     comparison = plan.comparisons[0]
-    yield paragraph(title(plan, counted(comparison.num_hosts, "host")), screen, style="bold")
-    yield table(*measure_cells(plan), screen)
+    yield tables.paragraph(title(plan, counted(comparison.num_hosts, "host")), screen, style="bold")
+    yield tables.table(*measure_cells(plan), screen)
     refused = (one for one in comparison.strategies if one.refusal is not None)
-    yield from paragraphs(screen, *(f"* {one.name}: {one.refusal}" for one in refused))
+    yield from tables.paragraphs(screen, *(f"* {one.name}: {one.refusal}" for one in refused))
     best = comparison.recommended
     named = "none" if best is None else call_of(best)
     if best is not None and best.name not in named:  # the table has the short name
         named += f" ({best.name})"
     recommended = f"Recommended: {named}, " if len(comparison.strategies) > 1 else ""
     advised = (f"- {line}" for line in advice(comparison, plan.settings))
-    yield from paragraphs(screen, f"{recommended}{reason(comparison)}", *advised)
+    yield from tables.paragraphs(screen, f"{recommended}{reason(comparison)}", *advised)
     shown = comparison.strategies if every_strategy else [best] if best is not None else []
     for strategy in shown:
         yield "\n"
@@ -72,11 +63,11 @@ def title(plan: HostsPlan, hosts: str) -> str:
     return line
 
 
-def measure_cells(plan: HostsPlan) -> tuple[list[Column], list[Sequence[str]]]:
+def measure_cells(plan: HostsPlan) -> tuple[list[tables.Column], list[Sequence[str]]]:
     """Return the measures of each strategy side by side, as columns and rows."""
     comparison = plan.comparisons[0]
-    columns = [Column(heading="measure", align="left")]
-    columns += [Column(heading=strategy.name) for strategy in comparison.strategies]
+    columns = [tables.Column(heading="measure", align="left")]
+    columns += [tables.Column(heading=strategy.name) for strategy in comparison.strategies]
     return columns, list(_measures(comparison, plan))
 
 
@@ -109,7 +100,7 @@ def _times(factor: float | None) -> str:
 
 def _idle(strategy: Strategy) -> str:
     text = f"{strategy.idle_hosts:,}" + ("*" if strategy.refusal else "")
-    return Cell(text, "warning" if strategy.idle_hosts or strategy.refusal else "")
+    return tables.Cell(text, "warning" if strategy.idle_hosts or strategy.refusal else "")
 
 
 def extremes(
@@ -126,12 +117,12 @@ def _straggler(load: Load | None) -> str:
     return f"host {load.straggler} {percent_over(load.imbalance - 1)}"
 
 
-def _host_table(strategy: Strategy, screen: Screen) -> Iterator[str]:
-    yield paragraph(f"{strategy.name}: what each host reads", screen, style="bold")
+def _host_table(strategy: Strategy, screen: tables.Screen) -> Iterator[str]:
+    yield tables.paragraph(f"{strategy.name}: what each host reads", screen, style="bold")
     # Without --batch there are no batches, the last column.
     shown = _COLUMNS if strategy.batches is not None else _COLUMNS[:-1]
-    rows = grouped(_records(strategy, [column.field for column in shown]), shown)
-    yield from table_pieces(shown, rows, screen, keep=_ROWS)
+    rows = tables.grouped(_records(strategy, [column.field for column in shown]), shown)
+    yield from tables.table_pieces(shown, rows, screen, keep=_ROWS)
 
 
 def _records(strategy: Strategy, fields: Sequence[str] = _FIELDS) -> Records:
@@ -207,21 +198,23 @@ def hosts_rows(plan: HostsPlan) -> RecordStream:
 
 _ENDS = "min_examples max_examples min_batches max_batches refusal"
 _SWEEP = f"num_hosts recommended strategy {_SUMMARY} {_ENDS}"
-_SHOWN = columns("num_hosts=hosts <recommended <strategy 3read_amplification=read_amplification")
-_SHOWN += columns("3imbalance idle_hosts=idle min_batches max_batches")
+_SHOWN = tables.columns(
+    "num_hosts=hosts <recommended <strategy 3read_amplification=read_amplification"
+)
+_SHOWN += tables.columns("3imbalance idle_hosts=idle min_batches max_batches")
 
 
-def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
+def sweep_table(plan: HostsPlan, screen: tables.Screen) -> Iterator[str]:
     """Yield a line for each number of hosts and strategy."""
     numbers = counted(len(plan.comparisons), "number") + " of hosts"
-    yield paragraph(title(plan, numbers), screen, style="bold")
+    yield tables.paragraph(title(plan, numbers), screen, style="bold")
     records = list(_sweep(plan))
-    rows = [[cell_of(record[c.field], c) for c in _SHOWN] for record in records]
+    rows = [[tables.cell_of(record[c.field], c) for c in _SHOWN] for record in records]
     for row, record in zip(rows, records, strict=True):
         row[2] += "*" if record["refusal"] else ""
-    yield table(_SHOWN, rows, screen)
+    yield tables.table(_SHOWN, rows, screen)
     if any(record["refusal"] for record in records):
-        yield paragraph("* TFDS refuses to read so", screen)
+        yield tables.paragraph("* TFDS refuses to read so", screen)
 
 
 def _sweep(plan: HostsPlan) -> Iterator[Document]:

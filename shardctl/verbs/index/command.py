@@ -8,26 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from shardctl.base.text import quoted
-from shardctl.cli.options.shared import (
-    Flag,
-    Number,
-    RunnerOption,
-    Text,
-    Texts,
-    argument,
-    chosen_runner,
-)
-from shardctl.cli.output import (
-    TFDS,
-    AllOption,
-    Formats,
-    OutputOptions,
-    ProgressBars,
-    fail,
-    say,
-    verb_formats,
-    warn,
-)
+from shardctl.cli import output
+from shardctl.cli.options import shared
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,9 +18,9 @@ if TYPE_CHECKING:
 
 _MOST_FAULTS = 20  # that are named on stderr; the answer has all
 
-FORMATS = Formats(renderers=verb_formats("verbs.index.view", "index"))
-_OF_CHECK = Formats(renderers=verb_formats("verbs.index.view", "check"))
-_OF_TFDS = Formats(renderers=verb_formats("verbs.index.view", "tfds_metadata"))
+FORMATS = output.formats_of("index")
+_OF_CHECK = output.formats_of("index", "check")
+_OF_TFDS = output.formats_of("index", "tfds_metadata")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +35,11 @@ class TfdsOptions:
       --force: Replace existing metadata.
     """
 
-    panel: ClassVar[str] = TFDS
+    panel: ClassVar[str] = output.TFDS
 
-    tfds: Text = None
-    features: Text = None
-    force: Flag = False
+    tfds: shared.Text = None
+    features: shared.Text = None
+    force: shared.Flag = False
 
     @property
     def wanted(self) -> bool:
@@ -76,33 +58,33 @@ class TfdsOptions:
             )
         return self.tfds is not None
 
-    def write(self, dataset: "Dataset", out: OutputOptions, *, every_row: bool) -> None:
+    def write(self, dataset: "Dataset", out: output.OutputOptions, *, every_row: bool) -> None:
         """Write the metadata and say so."""
         from shardctl.tfds.imports import quiet_tensorflow
 
-        with quiet_tensorflow(warn):
+        with quiet_tensorflow(output.warn):
             from shardctl.tfds.metadata import write_metadata
 
             done = write_metadata(dataset, self.tfds or "", self.features, force=self.force)
-        warn(done.warnings)
+        output.warn(done.warnings)
         _OF_TFDS.write(out, done, every_row=every_row)
 
 
 def index(
     ctx: typer.Context,
-    out: OutputOptions,
+    out: output.OutputOptions,
     metadata: TfdsOptions,
-    paths: Annotated[list[str] | None, argument()] = None,
-    split: Texts = None,
-    name: Text = None,
-    format_of_files: Text = None,
-    crc: Flag = False,
-    jobs: Number = None,
-    keep_going: Flag = False,
-    check: Text = None,
-    no_cache: Flag = False,
-    runner: RunnerOption = "local",
-    every_row: AllOption = False,
+    paths: Annotated[list[str] | None, shared.argument()] = None,
+    split: shared.Texts = None,
+    name: shared.Text = None,
+    format_of_files: shared.Text = None,
+    crc: shared.Flag = False,
+    jobs: shared.Number = None,
+    keep_going: shared.Flag = False,
+    check: shared.Text = None,
+    no_cache: shared.Flag = False,
+    runner: shared.RunnerOption = "local",
+    every_row: output.AllOption = False,
 ) -> None:
     """Count the examples of record files without metadata, and write them as a layout.
 
@@ -136,7 +118,7 @@ def index(
     from shardctl.metadata.index.index import index as index_files
 
     words, to_tfds = paths or [], metadata.wanted
-    counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
+    counting = shared.chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
     how: dict[str, Any] = {"checksums": crc, "jobs": jobs, "cache": not no_cache}
     how["runner"] = counting
     by_hand = {"--split": split, "--name": name, "--format-of-files": format_of_files}
@@ -149,7 +131,7 @@ def index(
     if not words:
         raise UsageError("index needs PATH: record files, a folder of them, or a glob")
     FORMATS.chosen(out)  # what is wrong there is said before anything is counted
-    with ProgressBars() as bars:
+    with output.ProgressBars() as bars:
         found = index_files(
             *words,
             split=_splits(split) if split else None,
@@ -159,21 +141,26 @@ def index(
             watch=bars.show,
             **how,
         )
-    warn(found.warnings)
+    output.warn(found.warnings)
     to_file = out.output not in (None, "-")
     if to_file or not to_tfds or not found.whole:
         _write(found, out, [*words, *_words(by_hand)], every_row=every_row)
     if not found.whole:
         if to_tfds:
-            say("nothing is written for TFDS, which needs every file of a split")
+            output.say("nothing is written for TFDS, which needs every file of a split")
         raise typer.Exit(1)
     if to_tfds:
-        out = OutputOptions() if to_file else out
+        out = output.OutputOptions() if to_file else out
         metadata.write(found.dataset, out, every_row=every_row)
 
 
 def _check(
-    layout: str, out: OutputOptions, paths: list[str], how: dict[str, Any], *, every_row: bool
+    layout: str,
+    out: output.OutputOptions,
+    paths: list[str],
+    how: dict[str, Any],
+    *,
+    every_row: bool,
 ) -> None:
     from shardctl.verbs.index.check import check_index
 
@@ -181,9 +168,9 @@ def _check(
         raise UsageError(
             f"--output {quoted(out.output, 200)} is the layout that is checked; name another file"
         )
-    with ProgressBars() as bars:
+    with output.ProgressBars() as bars:
         found = check_index(layout, *paths, **how, watch=bars.show)
-    warn(found.warnings)
+    output.warn(found.warnings)
     _OF_CHECK.write(out, found, every_row=every_row)
     if not found.equal:
         raise typer.Exit(1)
@@ -212,17 +199,17 @@ def _name_faults(found: "Index") -> None:
     from shardctl.draw.quantities import first_few
 
     for fault in first_few(list(found.faults()), _MOST_FAULTS):
-        fail(fault)
+        output.fail(fault)
 
 
-def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: bool) -> None:
+def _write(found: "Index", out: output.OutputOptions, paths: list[str], *, every_row: bool) -> None:
     from shardctl.metadata.index.answer import check_yaml
     from shardctl.verbs.index.view import written
 
     form = FORMATS.chosen(out)
     if not found.whole and not found.keep_going:
         _name_faults(found)
-        say("nothing is written; --keep-going names every such file and writes the others")
+        output.say("nothing is written; --keep-going names every such file and writes the others")
         return
     to_file = out.output not in (None, "-")
     if form == "table":
@@ -237,4 +224,4 @@ def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: b
     if to_file:
         _name_faults(found)
         for line in written(found, out.output or ""):
-            say(line)
+            output.say(line)

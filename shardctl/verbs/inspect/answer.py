@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from shardctl.base.arguments import checked, keep_fields
 from shardctl.base.columns import Tabular
@@ -36,11 +36,15 @@ _COUNTED_AHEAD = 1 << 16  # elements; beyond them it is followed as far as it is
 
 @dataclass(frozen=True, kw_only=True)
 class SourceLine:
-    """A line of a script: its file, as Python names it, its number from 1, and its text."""
+    """A line of a script: its file, as Python names it, its number from 1, and its text.
+
+    end: line and column (in bytes of UTF-8) where the call ends that ran, None where not known.
+    """
 
     file: str
     line: int
     text: str = ""
+    end: tuple[int, ...] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         keep_fields(self)
@@ -76,15 +80,55 @@ class InspectedStage:
         return in_short(self, self.call, *([] if self.line is None else [str(self.line)]), effect)
 
 
+class Edit(NamedTuple):
+    """Text to be put in the place of bytes [start, stop) of a file."""
+
+    file: str
+    start: int
+    stop: int
+    new: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cure:
+    """The smallest change of a script that fixes the order of a stage.
+
+    text: what to set, and in which call, as "seed=0 in shuffle".
+    line: the line to change, None where the script was not watched.
+    code: the line as it is then, None where no edit of it is sure to be right.
+    is_of_library: whether a library makes the call, so that the script cannot set it there.
+    """
+
+    text: str
+    line: SourceLine | None = None
+    code: str | None = None
+    is_of_library: bool = False
+    edit: Edit | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return self.text if self.line is None else f"{self.text}, {self.line}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class OpenStage:
-    """A stage of a real pipeline that makes its order nondeterministic, and why."""
+    """A stage of a real pipeline that makes its order nondeterministic, and why.
+
+    A stage that several things make so is there once for each.
+
+    cure: the change of the script that fixes it; None where no seed and no option does.
+    """
 
     stage: InspectedStage
     reason: str
+    cure: Cure | None = None
 
     def __repr__(self) -> str:
         return in_short(self, self.stage.call, self.reason)
+
+    def __str__(self) -> str:
+        place = "" if self.line is None else f" ({self.line})"
+        cure = "" if self.cure is None else f"; set {self.cure}"
+        return f"{self.stage.call}{place} makes the order nondeterministic: {self.reason}{cure}"
 
     @property
     def line(self) -> SourceLine | None:
@@ -117,6 +161,11 @@ class Inspection(Tabular):
     refused: str | None = None
     iterated: SourceLine | None = None
     assumptions: tuple[str, ...] = ()
+
+    @property
+    def cures(self) -> tuple[Cure, ...]:
+        """The changes of the script that fix its order, of all stages that have one."""
+        return tuple(dict.fromkeys(found.cure for found in self.open if found.cure is not None))
 
     @property
     def predictable(self) -> bool:
@@ -183,11 +232,7 @@ class Inspection(Tabular):
             UnpredictableOrderError: names the stage and the line that made it.
         """
         if self.open:
-            found = self.open[0]
-            place = "" if found.line is None else f" ({found.line})"
-            raise UnpredictableOrderError(
-                f"{found.stage.call}{place} makes the order nondeterministic: {found.reason}"
-            )
+            raise UnpredictableOrderError(str(self.open[0]))
         if self.refused is not None:
             raise UnpredictableOrderError(self.refused)
 
@@ -346,6 +391,16 @@ class CountedElements:
         elements = np.arange(start, stop)
         codes = self._root.examples(elements)
         return np.zeros_like(codes), codes, self._root.widths(elements)
+
+    def keys(self, start: int, stop: int) -> Int64s:
+        """Return the indices of the examples at positions."""
+        import numpy as np
+
+        return np.concatenate([np.empty(0, np.int64), *self._root.codes_between(start, stop)])
+
+    def sources_of(self, keys: Int64s) -> Int64s:
+        """Return which source indices are of, of which there is one."""
+        return keys * 0
 
     def steps_of(self, positions: Sequence[int]) -> tuple[Int64s, Int64s]:
         """Return (element, which of its examples) of each example."""

@@ -3,7 +3,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,6 +31,7 @@ FORMATS = Formats(
         "json": as_json("verbs.inspect.view:inspect_document"),
         "yaml": as_text("verbs.inspect.view:project_yaml"),
         "csv": as_csv("verbs.inspect.view:inspect_rows"),
+        "patch": as_text("verbs.inspect.view:inspect_patch"),
     }
 )
 
@@ -68,17 +69,22 @@ def inspect(
     out: OutputOptions,
     function: Annotated[str, argument()],
     arguments: Annotated[list[str] | None, argument()] = None,
-    scan: Flag = False,
     loop: Word = "python",
+    scan: Flag = False,
+    patch: Flag = False,
+    assume_seeds: Flag = False,
 ) -> None:
     """Show a real tf.data pipeline stage by stage, and what makes its order nondeterministic.
 
     Calls the function and looks at the dataset that it returns: its readers with files and seeds,
-    its shuffles, caches and mixtures. Without --scan no example is read. The function may return
-    several datasets, in a dict, a list or beside other values; or a generator or an iterator of
-    one.
+    its shuffles, caches and mixtures. The function may return several datasets, in a dict, a list or
+    beside other values; or a generator or an iterator of a dataset. No example is read, but by
+    --scan: what filters, buckets and packers do to each is then known, and the order with it.
     A script without :FUNCTION is not run: its functions are listed. -f yaml writes a shardctl.yaml,
     with which the other commands predict the same order without TensorFlow.
+
+    Where the order is nondeterministic, the smallest change that fixes it is named: a seed, or
+    deterministic=True. --patch writes it as a diff. --assume-seeds answers as if it were made.
 
     Exits with 1 if the order is nondeterministic.
 
@@ -87,21 +93,29 @@ def inspect(
       arguments [-- ARGUMENT...]: Its arguments: texts, numbers, name=value.
 
     Options:
-      --scan: Read the examples once to find out what filters, buckets and packers do to each, and
-        keep it in files beside the shardctl.yaml. Interrupted, it continues when run again.
       --loop python|keras-fit: The training loop: python, or keras-fit, which makes two iterators an
         epoch.
+      --scan: Read the examples once, where stages depend on the data; keep what was found in files
+        beside shardctl.yaml. Interrupted, it continues when run again.
+      --patch: Write the changes that make the order deterministic as a diff, for patch -p0.
+      --assume-seeds: Answer about the pipeline with these changes; the answer lists them.
 
     Examples:
       # Show the stages between the files and the training
       shardctl inspect train.py:make_dataset
       # Write a shardctl.yaml, so that all commands here use this pipeline
       shardctl inspect train.py:make_dataset -o shardctl.yaml -- train seed=7
+      # Make its order deterministic
+      shardctl inspect train.py:make_dataset --patch | patch -p0
       # Call it with a config of ml_collections, and change a value
       shardctl inspect train.py:make_dataset --config configs/default.py -- config.batch_size=8
     """
     from shardctl.tfds.imports import quiet_tensorflow
 
+    if patch:
+        if out.format not in ("table", "patch"):
+            raise UsageError(f"--patch and --format {out.format}: choose one")
+        out = replace(out, format="patch")
     if script.call is None:
         name_a_function(function, "inspect")
     with quiet_tensorflow(warn):
@@ -114,6 +128,7 @@ def inspect(
             only=script.only,
             index=script.dataset_index,
             scans=_scans(out, runs=scan),
+            assume_seeds=assume_seeds,
         )
         chunks = list(FORMATS.render(out, found, function))
     _write(out, chunks, found)

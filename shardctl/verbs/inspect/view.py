@@ -19,7 +19,8 @@ from shardctl.saved.head import kind_head
 from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.settings.table import SETTINGS
 from shardctl.stages.pipelines import with_changed
-from shardctl.verbs.inspect.answer import InspectedStage, Inspection
+from shardctl.verbs.inspect.answer import Cure, InspectedStage, Inspection
+from shardctl.verbs.inspect.cure import patch_of
 
 _COLUMNS = columns("# <stage <what_it_does_to_the_order <line")
 _INDENT = "  "
@@ -55,22 +56,36 @@ def _title(inspection: Inspection, function: str) -> str:
 
 
 def _row(number: int, stage: InspectedStage) -> Sequence[str]:
-    shown = stage.effect if stage.reason is None else Cell(stage.effect, "error")
+    shown = stage.effect if stage.reason is None else Cell("nondeterministic, see below", "error")
     return str(number), _INDENT * stage.level + stage.call, shown, str(stage.line or "-")
 
 
 def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
     if inspection.predictable:
-        yield paragraph(
-            "The order is deterministic; -f yaml writes the shardctl.yaml of this pipeline.", screen
+        under = " under these assumptions" if inspection.assumptions else ""
+        said = (
+            f"The order is deterministic{under}; -f yaml writes the shardctl.yaml of this pipeline."
         )
+        yield paragraph(said, screen)
     for found in inspection.open:
         place = "" if found.line is None else f" at {found.line}: {found.line.text}"
         said = f"{found.stage.call} makes the order nondeterministic{place}"
         yield paragraph(said, screen, style="error")
+        if found.cure is None:
+            yield from indented(f"a seed does not fix it: {found.reason}", screen)
+            continue
+        code = "" if found.cure.code is None else f": {found.cure.code}"
         yield from indented(f"why: {found.reason}", screen)
+        yield from indented(f"fix: {found.cure}{code}", screen)
     if inspection.refused is not None:
         yield paragraph(inspection.refused, screen, style="error")
+    if inspection.cures:
+        yield "\n"
+        said = f"if you set: {'; '.join(map(str, inspection.cures))}"
+        whole = all(found.cure for found in inspection.open)
+        said = f"Deterministic {said}" if whole else f"A seed fixes the rest {said}"
+        hint = "; --patch writes the change as a diff" * any(cure.edit for cure in inspection.cures)
+        yield paragraph(f"{said}{hint}.", screen)
 
 
 def inspect_document(inspections: Sequence[Inspection], function: str = "") -> Document:
@@ -100,7 +115,11 @@ def _pipeline_record(inspection: Inspection) -> Document:
         "pipeline": settings_in_force(inspection.settings, ordered=ordered),
         "stages": [_stage_record(stage) for stage in inspection.stages],
         "open": [
-            {**picked(found, "stage=stage.call reason"), **picked(found.line, _LINE)}
+            {
+                **picked(found, "stage=stage.call reason"),
+                **picked(found.line, _LINE),
+                "cure": found.cure and _cure_record(found.cure),
+            }
             for found in inspection.open
         ],
         "refused": inspection.refused,
@@ -108,6 +127,10 @@ def _pipeline_record(inspection: Inspection) -> Document:
         "assumptions": [*inspection.assumptions],
         "findings": [picked(finding, _FINDING) for finding in inspection.findings()],
     }
+
+
+def _cure_record(cure: Cure) -> Document:
+    return {"text": cure.text, **picked(cure.line, "file line"), "code": cure.code}
 
 
 def _stage_record(stage: InspectedStage) -> Document:
@@ -126,6 +149,19 @@ def inspect_rows(inspections: Sequence[Inspection], function: str = "") -> Recor
     return stream_of(f"name stage {fields}", rows)
 
 
+def inspect_patch(inspections: Sequence[Inspection], function: str) -> Iterator[str]:
+    """Yield the changes that make the orders deterministic as a diff; others as comments."""
+    cures = [cure for one in inspections for cure in one.cures]
+    for inspection in inspections:
+        for found in inspection.open:
+            place = "" if found.line is None else f", {found.line}"
+            if found.cure is None:
+                yield f"# a seed does not fix {found.stage.call}{place}: {found.reason}\n"
+            elif found.cure.edit is None:
+                yield f"# by hand: {found.cure}\n"
+    yield from patch_of(cures)
+
+
 # The shardctl.yaml from which commands read as a real pipeline does.
 
 
@@ -142,8 +178,7 @@ def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[s
     yield f"# The pipeline of {printable(function, 200)}, as shardctl inspect found it.\n"
     yield from (f"# Assumed: {printable(said, 500)}\n" for said in inspection.assumptions)
     for found in inspection.open:
-        said = printable(f"{found.stage.call}: {found.reason}", 500)
-        yield f"# Its order is nondeterministic: {said}\n"
+        yield f"# {printable(str(found), 500)}\n"
     # How commands name the dataset, which may be several folders.
     refs = references(dataset)
     settings = inspection.project_settings

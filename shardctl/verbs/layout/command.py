@@ -3,9 +3,9 @@
 
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.shared import Splits
-from shardctl.cli.output import AllOption, Formats, OutputOptions, PictureOption, verb_formats, warn
+from shardctl.cli.output import AllOption, OutputOptions, PictureOption, formats_of, warn
 
-FORMATS = Formats(renderers=verb_formats("verbs.layout.view", "layout", pictures=True))
+FORMATS = formats_of("layout", pictures=True)
 
 
 def layout(

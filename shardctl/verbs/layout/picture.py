@@ -13,15 +13,8 @@ from numpy.typing import NDArray
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted
 from shardctl.dataset.dataset import Split
+from shardctl.draw import quantities
 from shardctl.draw.picture import OF_GROUPS, Bar, Paper, Picture, Series, bar_lines
-from shardctl.draw.quantities import (
-    bytes_between,
-    counts_between,
-    human_bytes,
-    numbered,
-    percent_over,
-    subject,
-)
 from shardctl.order.shard_map import Bucket, buckets
 from shardctl.verbs.layout.answer import Layout, SplitLayout
 
@@ -48,7 +41,7 @@ def _split(found: SplitLayout, dataset: str, paper: Paper, more: tuple[str, ...]
     remarks = list(_remarks(measures)) if num_shards else []
     groups = buckets(measures[0].values, paper.num_rows(num_shards) if remarks else 1)
     series = [Series(one.name, [one.bar(group) for group in groups]) for one in measures]
-    labels = [numbered(group.first, group.last) for group in groups]
+    labels = [quantities.numbered(group.first, group.last) for group in groups]
     caption = _CAPTION + _HIGHLIGHTED * bool(remarks)
     caption += OF_GROUPS * (1 < len(groups) < num_shards)
     of = f"{counted(num_shards, 'shard')} of {series[0].bars[0].text} examples" if groups else ""
@@ -96,7 +89,7 @@ class _Measure:
             all_of_them = lacking == group.last - group.first + 1
             words.append(self.lacks if all_of_them else f"{lacking:,} {self.lacks}")
         least, most = (int(known.min()), int(known.max())) if len(known) else (0, 0)
-        between = counts_between if self.name == "examples" else bytes_between
+        between = quantities.counts_between if self.name == "examples" else quantities.bytes_between
         text = between(least, most) if len(known) else "-"
         return Bar(least, most, text, ", ".join(words))
 
@@ -120,11 +113,12 @@ def _remarks(measures: Sequence[_Measure]) -> Iterator[str]:
     for one in measures:
         if one.largest is not None:
             most = int(one.values[one.largest])
-            who = subject("shard", np.flatnonzero(one.values == most), "has", "have")
+            who = quantities.subject("shard", np.flatnonzero(one.values == most), "has", "have")
             how = f"the most: {counted(most, 'example')}"
             if one.name == "bytes":
-                how = f"the largest file: {human_bytes(most)}"
-            yield f"{who} {how} ({percent_over(one.over - 1)} over the mean)"
+                how = f"the largest file: {quantities.human_bytes(most)}"
+            yield f"{who} {how} ({quantities.percent_over(one.over - 1)} over the mean)"
     for one in measures:
         if one.lacking.any():
-            yield f"{subject('shard', np.flatnonzero(one.lacking), 'is', 'are')} {one.lacks}"
+            who = quantities.subject("shard", np.flatnonzero(one.lacking), "is", "are")
+            yield f"{who} {one.lacks}"

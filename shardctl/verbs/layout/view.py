@@ -8,17 +8,8 @@ from typing import Any
 
 from shardctl.base.columns import Records, RecordStream, picked
 from shardctl.base.text import counted
+from shardctl.draw import tables
 from shardctl.draw.quantities import human_bytes
-from shardctl.draw.tables import (
-    Cell,
-    Column,
-    Screen,
-    cells_of,
-    columns,
-    paragraph,
-    table,
-    table_pieces,
-)
 from shardctl.files.documents import Document
 from shardctl.metadata.layouts import dataset_fields, split_fields
 from shardctl.saved.head import head
@@ -26,26 +17,28 @@ from shardctl.verbs.layout.answer import Layout, SplitLayout
 
 _SHARDS = 6  # shards of one split on a terminal
 
-_SUMMARY = columns("<split.name=split split.num_examples=examples split.num_shards=shards")
-_SUMMARY += columns("~num_bytes=bytes balance.min=smallest balance.max=largest")
-_SUMMARY += columns("1balance.mean=mean 3balance.imbalance=imbalance")
-_FACTS = columns("<file first_id last_id examples")
-_BYTES = columns("bytes")
+_SUMMARY = tables.columns("<split.name=split split.num_examples=examples split.num_shards=shards")
+_SUMMARY += tables.columns("~num_bytes=bytes balance.min=smallest balance.max=largest")
+_SUMMARY += tables.columns("1balance.mean=mean 3balance.imbalance=imbalance")
+_FACTS = tables.columns("<file first_id last_id examples")
+_BYTES = tables.columns("bytes")
 LEGEND = "smallest, largest, mean: examples in a shard; imbalance: largest / mean, 1 is even"
 _SOURCES = {"disk": "bytes of the files", "metadata": "bytes by metadata", None: "bytes unknown"}
 
 _RECORD = "index filename first_id num_examples num_bytes"  # the fields of a Shard
 
 
-def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
+def layout_table(layout: Layout, screen: tables.Screen) -> Iterator[str]:
     """Yield a summary of the splits, then the shards of each."""
     dataset = layout.dataset
     sources = dict.fromkeys(_SOURCES[split.bytes_from] for split in layout.splits)
     where = dataset.data_dir or dataset.origin
     said = f", {next(iter(sources))}" if len(sources) == 1 else ""
-    yield paragraph(f"{dataset.title}: {dataset.file_format}, {where}{said}", screen, style="bold")
-    yield table(*split_cells(layout), screen)
-    yield paragraph(LEGEND, screen)
+    yield tables.paragraph(
+        f"{dataset.title}: {dataset.file_format}, {where}{said}", screen, style="bold"
+    )
+    yield tables.table(*split_cells(layout), screen)
+    yield tables.paragraph(LEGEND, screen)
     for split in layout.splits:
         yield "\n"
         yield from _shard_table(split, screen)
@@ -56,10 +49,10 @@ def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
         yield from picture_lines(layout, screen)
 
 
-def split_cells(layout: Layout) -> tuple[Sequence[Column], Sequence[Sequence[str]]]:
+def split_cells(layout: Layout) -> tuple[Sequence[tables.Column], Sequence[Sequence[str]]]:
     """Return what the shards of each split come to, as columns and rows."""
     sources = [_SOURCES[split.bytes_from] for split in layout.splits]
-    rows = cells_of(_SUMMARY, layout.splits)
+    rows = tables.cells_of(_SUMMARY, layout.splits)
     for row, split, source in zip(rows, layout.splits, sources, strict=True):
         # Sources that differ are said for each split, behind its bytes, the fourth column.
         if len(set(sources)) > 1 and split.bytes_from is not None:
@@ -67,16 +60,18 @@ def split_cells(layout: Layout) -> tuple[Sequence[Column], Sequence[Sequence[str
     return _SUMMARY, rows
 
 
-def _shard_table(split: SplitLayout, screen: Screen) -> Iterator[str]:
+def _shard_table(split: SplitLayout, screen: tables.Screen) -> Iterator[str]:
     num_shards = split.split.num_shards
-    yield paragraph(f"{split.split.name}: {counted(num_shards, 'shard')}", screen, style="bold")
+    yield tables.paragraph(
+        f"{split.split.name}: {counted(num_shards, 'shard')}", screen, style="bold"
+    )
     if not num_shards:
         return
     shown = [*_FACTS, *(_BYTES if split.split.shard_bytes is not None else ())]
-    yield from table_pieces(shown, _rows(split, shown), screen, keep=_SHARDS)
+    yield from tables.table_pieces(shown, _rows(split, shown), screen, keep=_SHARDS)
 
 
-def _rows(split: SplitLayout, shown: Sequence[Column]) -> Records:
+def _rows(split: SplitLayout, shown: Sequence[tables.Column]) -> Records:
     def cells(start: int, stop: int) -> list[list[Any]]:
         _, names, first, counts, sizes = split.columns(start, stop)
         last = [id + count - 1 for id, count in zip(first, counts, strict=True)]
@@ -92,7 +87,7 @@ def _rows(split: SplitLayout, shown: Sequence[Column]) -> Records:
 def _size(num_bytes: int | None, count: int) -> str:
     if num_bytes is not None:
         return human_bytes(num_bytes)
-    return Cell("missing", "error") if count else "-"
+    return tables.Cell("missing", "error") if count else "-"
 
 
 def layout_document(layout: Layout) -> Document:

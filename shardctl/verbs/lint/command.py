@@ -10,21 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli import completion
+from shardctl.cli.options import shared
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import (
-    Flag,
-    Number,
-    Splits,
-    Switch,
-    Word,
-    flag,
-    number,
-    option,
-    setting_origins,
-    typed_again,
-)
-from shardctl.cli.output import Formats, OutputOptions, as_table, as_text, say, verb_formats, write
+from shardctl.cli.output import OutputOptions, as_table, as_text, formats_of, say, write
 from shardctl.errors import UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
 
@@ -41,6 +30,10 @@ def _seeds(text: Any) -> Any:
     from shardctl.verbs.lint.answer import parse_seeds
 
     return parse_seeds(text)
+
+
+_Evaluated = Annotated[list[str] | None, shared.option("--eval", offered=completion.splits)]
+_Codes = Annotated[list[str] | None, shared.option(offered=completion.codes)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,16 +57,16 @@ class UsageOptions:
       --open-files N: Files a process may open [default: as on this machine].
     """
 
-    evaluated: Annotated[list[str] | None, option("--eval", offered=completion.splits)] = None
-    num_hosts: Annotated[Any, number("--hosts")] = None
-    take: Number = None
-    as_data_source: Switch = None
-    assert_cardinality: Switch = None
-    autocache: Switch = None
-    seeds: Annotated[Any, option(parse=_seeds)] = None
-    open_files: Number = None
-    select: Annotated[list[str] | None, option(offered=completion.codes)] = None
-    ignore: Annotated[list[str] | None, option(offered=completion.codes)] = None
+    evaluated: _Evaluated = None
+    num_hosts: Annotated[Any, shared.number("--hosts")] = None
+    take: shared.Number = None
+    as_data_source: shared.Switch = None
+    assert_cardinality: shared.Switch = None
+    autocache: shared.Switch = None
+    seeds: Annotated[Any, shared.option(parse=_seeds)] = None
+    open_files: shared.Number = None
+    select: _Codes = None
+    ignore: _Codes = None
 
     def arguments(self, project: "Project") -> dict[str, Any]:
         """Return what is given here, over `lint:` of the project, each by its name there.
@@ -117,7 +110,7 @@ class LintOptions(UsageOptions):
         [default: notice, which is any finding].
     """
 
-    fail_on: Word = None
+    fail_on: shared.Word = None
 
 
 def usage_of(arguments: dict[str, Any]) -> "Usage":
@@ -139,18 +132,9 @@ def _open_file_limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else max(limit, 1)
 
 
-FORMATS = Formats(
-    renderers={
-        **verb_formats("verbs.lint.view", "lint"),
-        "github": as_text("verbs.lint.view:lint_annotations"),
-    }
-)
-_RULES = Formats(
-    renderers={
-        **verb_formats("verbs.lint.view", "rules"),
-        "github": as_table("verbs.lint.view:rules_table"),  # rules are not at a line of a file
-    }
-)
+FORMATS = formats_of("lint", github=as_text("verbs.lint.view:lint_annotations"))
+# Rules are not at a line of a file.
+_RULES = formats_of("lint", "rules", github=as_table("verbs.lint.view:rules_table"))
 
 
 def lint(
@@ -159,10 +143,10 @@ def lint(
     reading: OrderOptions,
     using: LintOptions,
     out: OutputOptions,
-    specs: Splits = None,
-    explain: Annotated[str | None, option(offered=completion.codes)] = None,
-    list_rules: Annotated[bool, flag("--list")] = False,
-    fix: Flag = False,
+    specs: shared.Splits = None,
+    explain: Annotated[str | None, shared.option(offered=completion.codes)] = None,
+    list_rules: Annotated[bool, shared.flag("--list")] = False,
+    fix: shared.Flag = False,
 ) -> None:
     """Find mistakes in a pipeline's settings, each with a code, the reason and a fix.
 
@@ -221,13 +205,13 @@ def lint(
     given |= {"specs", "eval"} if specs or using.evaluated else set()
     if fix:
         project, found = _fixed(project, found, again, given)
-    origins = setting_origins(
+    origins = shared.setting_origins(
         project, lambda name: name not in given, from_here=out.format == "table"
     )
     # Only what a line of shardctl.yaml set can be changed there.
     can_fix = not fix and any(origins.place(one.change)[0] for one in found.findings)
     FORMATS.write(
-        out, found, origins, fix=typed_again(ctx, specs or (), "--fix") if can_fix else ""
+        out, found, origins, fix=shared.typed_again(ctx, specs or (), "--fix") if can_fix else ""
     )
     if found.fails(arguments.get("fail_on", DEFAULT_FAIL_ON)):
         raise typer.Exit(1)

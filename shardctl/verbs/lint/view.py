@@ -8,16 +8,7 @@ from operator import itemgetter
 
 from shardctl.base.columns import RecordStream, picked, records_of, stream_of
 from shardctl.base.text import counted
-from shardctl.draw.tables import (
-    Cell,
-    Screen,
-    annotation,
-    columns,
-    indented,
-    paragraph,
-    table,
-    to_paste,
-)
+from shardctl.draw import tables
 from shardctl.files.documents import Document
 from shardctl.metadata.project_file import NOWHERE, SettingOrigins
 from shardctl.saved.head import head, kind_head
@@ -29,27 +20,27 @@ _RULE = "code name severity title"
 
 
 def lint_table(
-    lint: Lint, origins: SettingOrigins, screen: Screen, *, fix: str = ""
+    lint: Lint, origins: SettingOrigins, screen: tables.Screen, *, fix: str = ""
 ) -> Iterator[str]:
     """Yield what was looked at, then each finding: what it is, why it matters, what helps.
 
     fix: the command that changes what has one right answer, where there is such a finding.
     """
-    yield paragraph(_title(lint), screen, style="bold")
+    yield tables.paragraph(_title(lint), screen, style="bold")
     for finding in lint.findings:
         # The line of shardctl.yaml that sets it, if one does.
         place = origins.in_words(finding.settings)
         yield "\n"
         headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}{place}"
-        yield paragraph(headline, screen, style=finding.severity)
-        yield from indented(f"why: {finding.why}", screen)
-        yield from indented(f"fix: {finding.fix}", screen)
+        yield tables.paragraph(headline, screen, style=finding.severity)
+        yield from tables.indented(f"why: {finding.why}", screen)
+        yield from tables.indented(f"fix: {finding.fix}", screen)
     if lint.findings:
         code = lint.findings[0].rule.code
         yield "\n"
-        yield from to_paste(f"{code} in detail", f"shardctl lint --explain {code}", screen)
+        yield from tables.to_paste(f"{code} in detail", f"shardctl lint --explain {code}", screen)
     if fix:
-        yield from to_paste("change what has one right answer in shardctl.yaml", fix, screen)
+        yield from tables.to_paste("change what has one right answer in shardctl.yaml", fix, screen)
 
 
 def _title(lint: Lint) -> str:
@@ -97,18 +88,20 @@ def lint_annotations(lint: Lint, origins: SettingOrigins) -> Iterator[str]:
     for finding in lint.findings:
         file, line = origins.place(finding.settings)
         rule, text = finding.rule, f"{finding.rule.title}: {finding.why}\nfix: {finding.fix}"
-        yield annotation(finding.severity, text, title=rule.code, file=file, line=line)
+        yield tables.annotation(finding.severity, text, title=rule.code, file=file, line=line)
 
 
-def rules_table(rules: Sequence[Rule], screen: Screen, *, stories: bool = False) -> Iterator[str]:
+def rules_table(
+    rules: Sequence[Rule], screen: tables.Screen, *, stories: bool = False
+) -> Iterator[str]:
     """Yield a line a rule, or its whole text."""
     if stories:
         for rule in rules:
             yield from story_text(rule, screen)
         return
-    shown = columns("<code <severity <finding")
-    rows = [(rule.code, Cell(rule.severity, rule.severity), rule.title) for rule in rules]
-    yield table(shown, rows, screen)
+    shown = tables.columns("<code <severity <finding")
+    rows = [(rule.code, tables.Cell(rule.severity, rule.severity), rule.title) for rule in rules]
+    yield tables.table(shown, rows, screen)
 
 
 def rules_document(rules: Sequence[Rule]) -> Document:
@@ -124,18 +117,18 @@ def rules_rows(rules: Sequence[Rule]) -> RecordStream:
     return records_of(_RULE, rules)
 
 
-def story_text(rule: Rule, screen: Screen) -> Iterator[str]:
+def story_text(rule: Rule, screen: tables.Screen) -> Iterator[str]:
     """Yield the text of a rule: what happens and why, what helps, where it was seen."""
     headline = f"{rule.code} {rule.name} ({rule.severity}): {rule.title}"
-    yield paragraph(headline, screen, style=rule.severity)
+    yield tables.paragraph(headline, screen, style=rule.severity)
     for text in rule.story.happens.split("\n\n"):
         yield "\n"
-        yield paragraph(text, screen)
+        yield tables.paragraph(text, screen)
     for heading, text in (
         ("What helps", rule.story.fix),
         ("Where it was seen", rule.story.source),
         ("Example", rule.story.example),
     ):
         yield "\n"
-        yield paragraph(f"{heading}:", screen, style="bold")
-        yield from indented(text, screen)
+        yield tables.paragraph(f"{heading}:", screen, style="bold")
+        yield from tables.indented(text, screen)

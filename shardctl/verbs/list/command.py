@@ -10,9 +10,9 @@ import typer
 from shardctl.cli import completion
 from shardctl.cli.options.dataset import project_here
 from shardctl.cli.options.shared import Text, argument, flag
-from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn
+from shardctl.cli.output import OutputOptions, formats_of, warn
 
-FORMATS = Formats(renderers=verb_formats("verbs.list.view", "list"))
+FORMATS = formats_of("list")
 
 
 # A command is named like its module; nothing here needs the built-in of that name.

@@ -183,7 +183,7 @@ def locate_in(order: Order, queries: Sequence[Query], *, watch: Watch | None = N
 
     def over(epochs: range) -> Iterable[int]:
         speed, fewer = order.epochs_per_second, "ask for fewer --epochs"
-        progress = Progress(watch, "epochs", len(epochs), per_second=speed, instead=fewer)
+        progress = Progress("epochs", len(epochs), watch=watch, per_second=speed, instead=fewer)
         return progress.over(epochs, lambda _: 1)
 
     warnings: list[str] = []

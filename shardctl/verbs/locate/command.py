@@ -16,18 +16,13 @@ from shardctl.cli.options.dataset import (
 )
 from shardctl.cli.options.order import OrderOptions, steps_of_epoch
 from shardctl.cli.options.shared import SpecArgument, Texts, number
-from shardctl.cli.output import Formats, OutputOptions, as_code, verb_formats, warn
+from shardctl.cli.output import OutputOptions, as_code, formats_of, warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.verbs.locate.answer import Query, QueryKind
 
-FORMATS = Formats(
-    renderers={
-        **verb_formats("verbs.locate.view", "locate"),
-        "python": as_code("verbs.locate.view:locate_python"),
-    }
-)
+FORMATS = formats_of("locate", python=as_code("verbs.locate.view:locate_python"))
 _KINDS: "tuple[QueryKind, ...]" = ("position", "step", "id", "tfds-id")
 
 

@@ -13,15 +13,8 @@ from shardctl.base.phrase import refused
 from shardctl.base.text import choices, counted, in_short, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
+from shardctl.spec import subsplit
 from shardctl.spec.host import Host, HostLike, as_host, even_split
-from shardctl.spec.subsplit import (
-    FileInstruction,
-    SplitRange,
-    default_spec,
-    file_instructions,
-    num_read,
-    resolve_subsplit,
-)
 
 _MAX_HOSTS = 1_000_000  # a plan for each takes about a kilobyte
 
@@ -32,7 +25,7 @@ class Plan(Tabular):
 
     spec: str
     host: Host | None
-    ranges: tuple[SplitRange, ...]
+    ranges: tuple[subsplit.SplitRange, ...]
 
     @property
     def num_examples(self) -> int:
@@ -49,16 +42,16 @@ class Plan(Tabular):
             reached = 0
             touched = (piece.shards() for piece in self.ranges if piece.split.name == name)
             for shards in sorted(touched, key=lambda shards: shards.start):
-                count += num_read(
+                count += subsplit.num_read(
                     split, range(max(shards.start, reached), max(shards.stop, reached))
                 )
                 reached = max(reached, shards.stop)
         return count
 
     @cached_property
-    def file_instructions(self) -> OnDemand[FileInstruction]:
+    def file_instructions(self) -> OnDemand[subsplit.FileInstruction]:
         """The file instructions in TFDS's order, each made when it is asked for."""
-        return file_instructions(self.ranges)
+        return subsplit.file_instructions(self.ranges)
 
     def __repr__(self) -> str:
         host = "" if self.host is None else f" host {self.host}"
@@ -124,9 +117,9 @@ def plan(
     if drop_remainder and host is None and hosts is None:
         raise refused("{drop_remainder} needs {hosts=N} or {host=I/N}")
     dataset = as_dataset(dataset)
-    specs = specs or (default_spec(dataset),)
+    specs = specs or (subsplit.default_spec(dataset),)
     readers = _readers(hosts, None if host is None else as_host(host))
-    resolved = [resolve_subsplit(spec, dataset) for spec in specs]
+    resolved = [subsplit.resolve_subsplit(spec, dataset) for spec in specs]
     warnings: list[str] = []
 
     # Plans are numbered spec by spec, and within a spec host by host.

@@ -3,9 +3,9 @@
 
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.shared import Flag, Number, Splits, Text
-from shardctl.cli.output import AllOption, Formats, OutputOptions, say, verb_formats, warn
+from shardctl.cli.output import AllOption, OutputOptions, formats_of, say, warn
 
-FORMATS = Formats(renderers=verb_formats("verbs.plan.view", "plan"))
+FORMATS = formats_of("plan")
 
 
 def plan(

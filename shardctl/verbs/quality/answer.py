@@ -21,13 +21,8 @@ from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.order.sample import Floats, OrderSample, Sampled, epoch_length, sample_epoch
+from shardctl.settings import read_settings
 from shardctl.settings.keywords import OrderSettings, Unpack
-from shardctl.settings.read_settings import (
-    ReadSettings,
-    SettingsLike,
-    as_settings,
-    with_stand_in_seeds,
-)
 from shardctl.verbs.quality.metrics import (
     Metric,
     Score,
@@ -103,7 +98,7 @@ class Quality(Tabular):
 def quality(
     dataset: DatasetLike,
     spec: str | None = None,
-    settings: SettingsLike | None = None,
+    settings: read_settings.SettingsLike | None = None,
     *,
     target: float | None = None,
     what_if: bool = True,
@@ -139,13 +134,13 @@ def quality(
     1.0 as good as uniform {'buffer_seed': 2}
     """
     dataset = as_dataset(dataset)
-    settings = as_settings(settings)
+    settings = read_settings.as_settings(settings)
     if target is not None:
         refuse_fixed_buffer(settings, "target")
     if memory is not None:
         refuse_fixed_buffer(settings, "memory")
     # A score needs an order, and an order needs seeds; example seeds are named in the answer.
-    settings, assumed = with_stand_in_seeds(settings)
+    settings, assumed = read_settings.with_stand_in_seeds(settings)
     if settings.stand_ins_of_rule:
         settings, assumed = _with_seed_of_rule(dataset, spec, settings)
     return quality_of(
@@ -218,8 +213,8 @@ def quality_of(
 
 
 def _with_seed_of_rule(
-    dataset: Dataset, spec: str | None, settings: ReadSettings
-) -> tuple[ReadSettings, dict[str, Any]]:
+    dataset: Dataset, spec: str | None, settings: read_settings.ReadSettings
+) -> tuple[read_settings.ReadSettings, dict[str, Any]]:
     """Return settings whose order a loader's rule fixes, by a seed that it takes if need be."""
     # First without a seed: some rules need none.
     for assumed in ({}, *({name: 1} for name in settings.stand_ins_of_rule)):

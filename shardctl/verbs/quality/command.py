@@ -8,11 +8,11 @@ import typer
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import Flag, SpecArgument, Text, option, real_number, typed_again
-from shardctl.cli.output import Formats, OutputOptions, PictureOption, say, verb_formats, warn
+from shardctl.cli.output import OutputOptions, PictureOption, formats_of, say, warn
 from shardctl.errors import UsageError
 
-FORMATS = Formats(renderers=verb_formats("verbs.quality.view", "quality", pictures=True))
-_OF_LOADERS = Formats(renderers=verb_formats("verbs.quality.view", "loaders", pictures=True))
+FORMATS = formats_of("quality", pictures=True)
+_OF_LOADERS = formats_of("quality", "loaders", pictures=True)
 
 
 def _known_minimums(incomplete: str) -> list[str]:

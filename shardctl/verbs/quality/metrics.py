@@ -133,7 +133,7 @@ def _metric(
     if not sample.complete:  # one stretch a stratum: from the differences of successive ones
         # Wolter, "Introduction to Variance Estimation", 2007, section 8.2, less what is measured.
         # One stretch only: nothing tells how much another would differ.
-        error, part = math.inf, sample.measured_part
+        error, part = math.inf, min(1.0, sample.num_measured / sample.num_positions)
         if len(values) > 1:
             variance = float((np.diff(values) ** 2).mean()) / 2 / len(values)
             # Finite population: what is measured has no error.

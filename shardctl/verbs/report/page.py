@@ -35,7 +35,6 @@ from shardctl.verbs.quality.loaders import LoaderComparison
 from shardctl.verbs.quality.metrics import FAIR, MIXED, meaning
 from shardctl.verbs.report import elements as html
 from shardctl.verbs.report.answer import Report
-from shardctl.verbs.report.elements import name, part
 from shardctl.verbs.report.question import NotShown, Shown
 from shardctl.verbs.simulate.picture import strips_picture
 
@@ -46,7 +45,7 @@ def report_page(report: Report) -> Iterator[str]:
     """Yield the page of a report; the same report gives the same bytes."""
     yield html.page(
         title=f"{report.dataset.title}, {report.spec}",
-        heading=f"{name(report.dataset.title)}, {name(report.spec)}",
+        heading=f"{html.name(report.dataset.title)}, {html.name(report.spec)}",
         kind="How this dataset is read, and in which order",
         more=_pipeline(report),
         sections=report_sections(report),
@@ -102,7 +101,7 @@ def report_sections(report: Report) -> list[html.Section]:
     notes = remarks((*report.notes, *report.warnings))
     return [
         html.Section("summary", "In short", (body, notes)),
-        *(html.Section(one.anchor, one.question, part(one.answer, one.body)) for one in shown),
+        *(html.Section(one.anchor, one.question, html.part(one.answer, one.body)) for one in shown),
     ]
 
 
@@ -125,13 +124,13 @@ def _pipeline(report: Report) -> str:
 def _data(report: Report) -> Iterator[str]:
     dataset = report.dataset
     pairs = (
-        ("dataset", name(dataset.title)),
+        ("dataset", html.name(dataset.title)),
         ("split or slice", html.code(report.spec)),
         ("file format", html.plain(dataset.file_format)),
-        ("source", name(dataset.data_dir or dataset.origin)),
+        ("source", html.name(dataset.data_dir or dataset.origin)),
     )
     yield html.facts(pairs)
-    yield from part(report.layout, _layout)
+    yield from html.part(report.layout, _layout)
     chosen = [item for item in report.in_force if item.origin.source != "default"]
     others = [item for item in report.in_force if item.origin.source == "default"]
     yield _settings(f"{counted(len(chosen), 'setting')} you set, or that follow from these", chosen)

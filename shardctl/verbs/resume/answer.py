@@ -25,16 +25,7 @@ from shardctl.order.plan_order import PlannedOrder, order_of, plan_order
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import resolved_reading, spec_as_given, without_stages
 from shardctl.order.staged import StagedOrder
-from shardctl.saved.resume_plan import (
-    WITHOUT_END,
-    AfterRead,
-    BatchCall,
-    ConsumedSource,
-    Mode,
-    ResumePlan,
-    TakeCall,
-    settings_as_planned,
-)
+from shardctl.saved import resume_plan
 from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.short_form import short_form, stages_of
@@ -62,7 +53,7 @@ def resume(
     mode: BufferMode | None = None,
     risk: float | None = None,
     **keywords: Unpack[OrderSettings],
-) -> ResumePlan:
+) -> resume_plan.ResumePlan:
     """Return how a pipeline resumes after `consumed` examples, or `steps` batches, of its order.
 
     Args:
@@ -111,7 +102,7 @@ def resume(
 
 
 resume_loader = resume  # what another loader than TFDS's was resumed with
-LoaderPlan = ResumePlan
+LoaderPlan = resume_plan.ResumePlan
 
 
 def resume_order(
@@ -121,7 +112,7 @@ def resume_order(
     steps: int | None = None,
     mode: BufferMode | None = None,
     risk: float | None = None,
-) -> ResumePlan:
+) -> resume_plan.ResumePlan:
     """Return how a pipeline of a known order resumes, see `resume`.
 
     In the modes without a seed it is an order of `order_to_resume`, whose seed means nothing.
@@ -159,7 +150,7 @@ def _of_reader(
     buffer again, and a reader of the instructions alone loses nothing.
     """
     settings, point = order.settings, rest_of_epoch.resume_point(order, consumed)
-    mode: Mode = (asked or "exact-order") if order.num_buffered is not None else "exact"
+    mode: resume_plan.Mode = (asked or "exact-order") if order.num_buffered is not None else "exact"
     unknown = rest_of_epoch.without_seed(order, point, mode, risk)
     if mode == "exactly-once" and order.is_one_stream:
         raise refused(
@@ -237,7 +228,7 @@ def _of_reader(
 def _of_stages(order: Order, consumed: int) -> dict[str, Any]:
     """Return the fields of the plan with which stages resume."""
     assert isinstance(order, StagedOrder)
-    left = WITHOUT_END if order.is_endless else order.num_examples - consumed
+    left = resume_plan.WITHOUT_END if order.is_endless else order.num_examples - consumed
     readers = readers_of(order.stages)
     counts = [consumed] if len(readers) == 1 else order.consumed(consumed)
     return {
@@ -245,7 +236,7 @@ def _of_stages(order: Order, consumed: int) -> dict[str, Any]:
         "remaining": left,
         "remaining_total": left,
         "sources": tuple(
-            ConsumedSource(data=read.data, spec=read.spec, consumed=count)
+            resume_plan.ConsumedSource(data=read.data, spec=read.spec, consumed=count)
             for read, count in zip(readers, counts, strict=True)
         ),
         **_by_instructions(order, consumed, left),
@@ -291,12 +282,14 @@ def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[
     ):
         return {}
     reading = reader.reading(0)
-    calls: list[AfterRead] = []
+    calls: list[resume_plan.AfterRead] = []
     # Something follows in the reader's order: the list must be cut.
     if start + remaining < reading.num_examples:
-        calls.append(TakeCall(count=remaining))
+        calls.append(resume_plan.TakeCall(count=remaining))
     if batch := last_batch(order.stages):
-        calls.append(BatchCall(batch_size=batch.size, drop_remainder=batch.drop_remainder))
+        calls.append(
+            resume_plan.BatchCall(batch_size=batch.size, drop_remainder=batch.drop_remainder)
+        )
     rest = rest_of_epoch.rest_of_reading(reader.reads, reading, start if remaining else _END)
     return {
         "instructions": replace(rest, files=order.dataset if remaining else order.reads.files),
@@ -360,7 +353,7 @@ def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
     }
 
 
-def order_of_plan(plan: ResumePlan) -> LoaderOrder:
+def order_of_plan(plan: resume_plan.ResumePlan) -> LoaderOrder:
     """Return the order of a plan whose files are found in a dataset."""
     dataset = plan.instructions.dataset
     order = order_of(resolved_reading(dataset, plan.spec, plan.settings), plan.settings).order
@@ -419,7 +412,7 @@ def resume_unseen(
     seen: Int64sLike,
     to_hosts: int | None = None,
     **keywords: Unpack[OrderSettings],
-) -> ResumePlan:
+) -> resume_plan.ResumePlan:
     """Return the instructions for every example of a spec that a log does not have, each once.
 
     Args:
@@ -452,7 +445,7 @@ def resume_unseen(
 
 def resume_unseen_of(
     resolved: Resolved, settings: ReadSettings, *, seen: Int64sLike, to_hosts: int | None = None
-) -> ResumePlan:
+) -> resume_plan.ResumePlan:
     """Return the plan for what is not seen of a spec that is resolved, see `resume_unseen`."""
     resolved, settings = as_read_by(resolved, settings), short_form(settings)
     dataset, codes, on_tf_data = resolved.dataset, codes_of(resolved), settings.reader.on_tf_data
@@ -473,11 +466,11 @@ def resume_unseen_of(
     left = _without(reads, firsts, own[inside])
     num_seen = int(np.count_nonzero(inside))
     nothing = left.select(slice(0, 0))
-    return ResumePlan(
+    return resume_plan.ResumePlan(
         dataset=dataset.identity,
         spec=spec_as_given(resolved, settings),
         mode="exactly-once",
-        settings=settings_as_planned(settings, ordered=dataset.ordered),
+        settings=resume_plan.settings_as_planned(settings, ordered=dataset.ordered),
         consumed=num_seen,
         epoch=0,
         remaining=left.num_examples,

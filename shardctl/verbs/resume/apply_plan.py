@@ -10,16 +10,9 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s, distinct
 from shardctl.base.text import choices, counted, printable, quoted
+from shardctl.dataset import identity
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.folders import layout_tells_order, with_folders
-from shardctl.dataset.identity import (
-    DatasetIdentity,
-    Difference,
-    SplitSize,
-    differences,
-    folder_order,
-    order_in_words,
-)
 from shardctl.errors import DatasetError
 from shardctl.order.file_formats import format_warnings, refuse_open_splits, refuse_unreadable
 from shardctl.order.sources import resolved_reading
@@ -184,7 +177,7 @@ _CALLED = {
 
 
 def check_same_dataset(
-    then: DatasetIdentity,
+    then: identity.DatasetIdentity,
     dataset: Dataset,
     what: Literal["plan", "position"],
     *,
@@ -202,7 +195,7 @@ def check_same_dataset(
     dataset = with_folders(dataset)
     now = dataset.identity
     # What is not known on one side is not a difference.
-    found = [d for d in differences(then, now) if _counts(d, then, dataset)]
+    found = [d for d in identity.differences(then, now) if _counts(d, then, dataset)]
     if allow_version:
         found = [d for d in found if d.field not in _OF_VERSION]
     if not found:
@@ -217,7 +210,7 @@ def check_same_dataset(
     raise DatasetError(text)
 
 
-def _counts(found: Difference, then: DatasetIdentity, dataset: Dataset) -> bool:
+def _counts(found: identity.Difference, then: identity.DatasetIdentity, dataset: Dataset) -> bool:
     if found.field == "data_dir":
         return False
     if found.field == "version":
@@ -233,13 +226,13 @@ def _counts(found: Difference, then: DatasetIdentity, dataset: Dataset) -> bool:
     return True
 
 
-def _is_unknown(found: Difference) -> bool:
+def _is_unknown(found: identity.Difference) -> bool:
     return found.field == "folders" and (
-        not (found.then and found.now) or folder_order(found.then, found.now) == "unknown"
+        not (found.then and found.now) or identity.folder_order(found.then, found.now) == "unknown"
     )
 
 
-def what_changed(found: Sequence[Difference]) -> list[str]:
+def what_changed(found: Sequence[identity.Difference]) -> list[str]:
     """Return in words in what two datasets differ, then and now.
 
     >>> train = SplitSize(name="train", num_examples=60000, num_shards=1)
@@ -254,7 +247,7 @@ def what_changed(found: Sequence[Difference]) -> list[str]:
     for d in found:
         if d.field == "folders":
             if not (_is_unknown(d) and sizes):  # their files changed
-                changes.append(order_in_words(d.then, d.now))
+                changes.append(identity.order_in_words(d.then, d.now))
         elif d.field != "fingerprint" and not (d.field == "template" and renamed):
             what = _CALLED.get(d.field, d.field.replace("_", " "))
             if d.field == "splits" and d.split is None:
@@ -272,7 +265,7 @@ def _value(value: object) -> str:
         return "none"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, SplitSize):
+    if isinstance(value, identity.SplitSize):
         examples = counted(value.num_examples, "example")
         return f"{examples} in {counted(value.num_shards, 'shard')}"
     return choices(value, 8) if isinstance(value, tuple) else printable(str(value), 200)

@@ -10,18 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from string import Template
 
-from shardctl.code import reader
+from shardctl.code import reader, source
 from shardctl.code.pipeline import order_module
-from shardctl.code.source import (
-    call,
-    comment,
-    keywords,
-    literal,
-    module,
-    order_comment,
-    settings_code,
-    source_of,
-)
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import library_of
 from shardctl.order.plan_order import plan_order
@@ -51,7 +41,7 @@ def resume_python(
         yield from _of_loader(plan)
         return
     dataset = plan.given or plan.instructions.dataset
-    if len(plan.sources) > 1 or any(source.data is not None for source in plan.sources):
+    if len(plan.sources) > 1 or any(one.data is not None for one in plan.sources):
         yield from _of_readers(plan)
         return
     if plan.hosts and plan.hosts[0].instructions.dataset != dataset:
@@ -66,7 +56,7 @@ def resume_python(
         "# Which of the new hosts this is, from 0.",
         f"host, num_hosts = 0, {len(plan.hosts)}",
     ] * bool(plan.hosts)
-    yield from module(
+    yield from source.module(
         summary_comment(plan),
         reader.imports([*made, *builder], reader.BRIDGE),
         [*builder, *same_dataset(plan), *hosts],
@@ -88,14 +78,14 @@ def _of_loader(plan: ResumePlan) -> Iterator[str]:
         )
     assert plan.stop is not None
     order = order_of_plan(plan)
-    stopped = comment(f"stopped after {plan.consumed:,} examples, in epoch {plan.epoch}")
+    stopped = source.comment(f"stopped after {plan.consumed:,} examples, in epoch {plan.epoch}")
     code = library_of(order.loader).code_of_rest(plan.spec, order, plan.stop)
-    yield from module((*order_comment(plan.spec, order), *stopped), *code)
+    yield from source.module((*source.order_comment(plan.spec, order), *stopped), *code)
 
 
 def summary_comment(plan: ResumePlan) -> list[str]:
     """Return comments that say where a plan resumes."""
-    return [line for text in summary(plan) for line in comment(text)]
+    return [line for text in summary(plan) for line in source.comment(text)]
 
 
 def _of_readers(plan: ResumePlan) -> Iterator[str]:
@@ -110,12 +100,12 @@ def _of_readers(plan: ResumePlan) -> Iterator[str]:
     within = within_a_batch(order, plan.consumed, "shardctl.tfds")
     if within:
         raise UsageError(within[0])
-    where = {"consumed": literal(plan.consumed)}
+    where = {"consumed": source.literal(plan.consumed)}
     if settings.pass_index:
-        where["pass_index"] = literal(settings.pass_index)
+        where["pass_index"] = source.literal(settings.pass_index)
     if settings.loop != "python":
-        where["loop"] = literal(settings.loop)
-    rest = list(call("ds = shardctl.tfds.resume_like", ["ds", *keywords(where)]))
+        where["loop"] = source.literal(settings.loop)
+    rest = list(source.call("ds = shardctl.tfds.resume_like", ["ds", *source.keywords(where)]))
     notes = summary_comment(plan)
     try:
         code = list(order_module(order, plan.spec, notes, rest, imported=reader.BRIDGE))
@@ -132,7 +122,7 @@ def reading_of(plan: ResumePlan) -> Resolved:
 def same_dataset(plan: ResumePlan) -> Iterator[str]:
     """Yield a check that the dataset is as large as the plan's, in the splits that are read."""
     for split in dict.fromkeys(piece.split for piece in reading_of(plan).ranges):
-        name, count = literal(split.name), literal(split.num_examples)
+        name, count = source.literal(split.name), source.literal(split.num_examples)
         yield f"assert builder.info.splits[{name}].num_examples == {count}"
 
 
@@ -142,10 +132,10 @@ def _with_shardctl(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
     if plan.hosts:
         host = {"host": "host"}
     elif plan.settings.host is not None:
-        host = {"host": source_of(plan.settings.host)}
+        host = {"host": source.source_of(plan.settings.host)}
     if plan_file is not None:
-        arguments = ["builder", literal(plan_file), *keywords(host)]
-        yield from call("ds = shardctl.tfds.resume", arguments)
+        arguments = ["builder", source.literal(plan_file), *source.keywords(host)]
+        yield from source.call("ds = shardctl.tfds.resume", arguments)
         return
     settings, counts = plan.settings, plan.from_consumed
     # What such a plan is made from would have to stand in the code.
@@ -155,12 +145,12 @@ def _with_shardctl(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
             "reads it with resume --plan plan.yaml --format python"
         )
     reader.refuse_long_order(settings)
-    yield from settings_code(settings)
-    spec = literal(plan.spec) if reads_spec(settings) else "None"
+    yield from source.settings_code(settings)
+    spec = source.literal(plan.spec) if reads_spec(settings) else "None"
     where = ["shardctl.tfds.dataset_of(builder)", spec, "settings"]
     function = "resume_on_hosts" if counts else "resume"
-    yield from call(f"plan = shardctl.{function}", [*where, *keywords(_how(plan))])
-    yield from call("ds = shardctl.tfds.resume", ["builder", "plan", *keywords(host)])
+    yield from source.call(f"plan = shardctl.{function}", [*where, *source.keywords(_how(plan))])
+    yield from source.call("ds = shardctl.tfds.resume", ["builder", "plan", *source.keywords(host)])
 
 
 def _how(plan: ResumePlan) -> dict[str, str]:
@@ -168,13 +158,13 @@ def _how(plan: ResumePlan) -> dict[str, str]:
     how, counts = {}, plan.from_consumed
     if counts:
         alike = len(set(counts)) == 1
-        how = {"hosts": literal(len(counts)), "to_hosts": literal(len(plan.hosts))}
-        how["consumed"] = literal(counts[0]) if alike else f"[{', '.join(map(str, counts))}]"
+        how = {"hosts": source.literal(len(counts)), "to_hosts": source.literal(len(plan.hosts))}
+        how["consumed"] = source.literal(counts[0]) if alike else f"[{', '.join(map(str, counts))}]"
     else:
-        how["consumed"] = literal(plan.consumed)
+        how["consumed"] = source.literal(plan.consumed)
     # The modes that shardctl chooses by itself there need not be said.
     if plan.mode not in ("exact", "exactly-once" if counts else "exact-order"):
-        how["mode"] = literal(plan.mode)
+        how["mode"] = source.literal(plan.mode)
     if plan.unseeded is not None and plan.unseeded.risk is not None:
         how["risk"] = repr(plan.unseeded.risk)
     return how
@@ -230,8 +220,8 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
     epoch = plan.settings.pass_index  # of fit; no other form knows it
     of_framework = Template(script_part(framework))
     train = of_framework.substitute(step=step, epoch=epoch, epochs=epoch + 1).splitlines()
-    yield from module(
-        [*summary_comment(plan), *comment(_RERUN)],
+    yield from source.module(
+        [*summary_comment(plan), *source.comment(_RERUN)],
         reader.imports([*prepare, *train, *builder], reader.BRIDGE, *FRAMEWORKS[framework]),
         [*builder, *same_dataset(plan)],
         _position(plan, framework),
@@ -244,7 +234,7 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
 def _why_not(plan: ResumePlan, *, in_fit: bool) -> str | None:
     """Return why the position of one process does not resume from a plan, and what does."""
     settings, of_fit = plan.settings, plan.settings.loop == "keras-fit"
-    several = len(plan.sources) > 1 or any(source.data is not None for source in plan.sources)
+    several = len(plan.sources) > 1 or any(one.data is not None for one in plan.sources)
     within = settings.batch is not None and plan.consumed % settings.batch
     reasons = (
         (plan.continued_by == "loader", f"tf.data reads, not {settings.reader.title}"),
@@ -271,18 +261,18 @@ def _position(plan: ResumePlan, framework: str) -> Iterator[str]:
     settings = plan.settings
     reader.refuse_long_order(settings)
     if settings.global_seed is not None:
-        yield f"tf.random.set_seed({literal(settings.global_seed)})"
+        yield f"tf.random.set_seed({source.literal(settings.global_seed)})"
     in_fit = framework == "keras"  # whose epochs are the passes
     if in_fit:
         # The passes are counted by `begin_epoch_of_fit` below instead.
         settings = replace(settings, pass_index=0, loop="python")
-    yield from settings_code(settings)
+    yield from source.settings_code(settings)
     yield "# Where the training begins as long as there is no checkpoint."
-    spec = literal(plan.spec) if reads_spec(settings) else "None"
+    spec = source.literal(plan.spec) if reads_spec(settings) else "None"
     arguments = ["builder", spec, "settings"]
     if not in_fit:
         arguments.append(f"consumed={plan.consumed}")
-    yield from call("position = shardctl.tfds.Position", arguments)
+    yield from source.call("position = shardctl.tfds.Position", arguments)
     if in_fit:
         yield f"position.begin_epoch_of_fit({plan.settings.pass_index})"
         yield f"position.advance({plan.consumed})"

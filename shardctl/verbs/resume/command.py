@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shardctl.cli import output
+from shardctl.cli.options import shared
 from shardctl.cli.options.dataset import (
     DatasetOptions,
     dataset_and_refs,
@@ -17,29 +19,6 @@ from shardctl.cli.options.dataset import (
     refuse_no_spec,
 )
 from shardctl.cli.options.order import OrderOptions, steps_of_epoch
-from shardctl.cli.options.shared import (
-    AllowVersionOption,
-    Flag,
-    Number,
-    SpecArgument,
-    Text,
-    number,
-    option,
-    real_number,
-    whole_number,
-)
-from shardctl.cli.output import (
-    AllOption,
-    Formats,
-    OutputOptions,
-    as_code,
-    as_csv,
-    as_json,
-    as_table,
-    as_yaml,
-    say,
-    warn,
-)
 from shardctl.errors import UnpredictableOrderError, UsageError
 
 if TYPE_CHECKING:
@@ -56,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _counts(text: Any) -> tuple[int, ...]:
-    return tuple(whole_number(0)(part.strip()) for part in str(text).split(","))
+    return tuple(shared.whole_number(0)(part.strip()) for part in str(text).split(","))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,23 +62,23 @@ class ResumeOptions:
       --risk R: With --mode at-least-once: fewer examples are lost on average [default: 1e-06].
     """
 
-    consumed: Annotated[Any, option(parse=_counts)] = None
-    steps: Annotated[Any, number("--steps", "--step", minimum=0)] = None
-    epoch: Annotated[Any, number(minimum=0)] = None
-    seen: Text = None
-    mode: Annotated[Any, option()] = None
+    consumed: Annotated[Any, shared.option(parse=_counts)] = None
+    steps: Annotated[Any, shared.number("--steps", "--step", minimum=0)] = None
+    epoch: Annotated[Any, shared.number(minimum=0)] = None
+    seen: shared.Text = None
+    mode: Annotated[Any, shared.option()] = None
     risk: Annotated[
         Any,
-        option(
-            parse=real_number(
+        shared.option(
+            parse=shared.real_number(
                 lambda risk: 0 < risk < float("inf"),
                 "a number above 0 and at most the size of the buffer is needed",
             )
         ),
     ] = None
-    hosts: Number = None
-    to_hosts: Number = None
-    framework: Annotated[Any, option("--for")] = None
+    hosts: shared.Number = None
+    to_hosts: shared.Number = None
+    framework: Annotated[Any, shared.option("--for")] = None
 
     def given(self) -> dict[str, Any]:
         """Return what is given, by the names of the options."""
@@ -128,29 +107,21 @@ class ResumeOptions:
                 raise UsageError(f"--{name} with --seen: a log says what was seen, in any order")
 
 
-FORMATS = Formats(
-    renderers={
-        "table": as_table("verbs.resume.view:resume_table"),
-        "json": as_json("verbs.resume.view:resume_document"),
-        "yaml": as_yaml("verbs.resume.view:resume_document"),
-        "csv": as_csv("verbs.resume.view:resume_rows"),
-        "python": as_code("verbs.resume.code:resume_python"),
-    }
-)
+FORMATS = output.formats_of("resume", python=output.as_code("verbs.resume.code:resume_python"))
 # What --for asks for in place of them.
-SCRIPTS = Formats(renderers={"python": as_code("verbs.resume.code:training_script")})
+SCRIPTS = output.Formats(renderers={"python": output.as_code("verbs.resume.code:training_script")})
 
 
 def resume(
     source: DatasetOptions,
     reading: OrderOptions,
-    out: OutputOptions,
+    out: output.OutputOptions,
     stopped: ResumeOptions,
-    spec: SpecArgument = None,
-    plan: Text = None,
-    allow_version: AllowVersionOption = False,
-    prove: Flag = False,
-    every_row: AllOption = False,
+    spec: shared.SpecArgument = None,
+    plan: shared.Text = None,
+    allow_version: shared.AllowVersionOption = False,
+    prove: shared.Flag = False,
+    every_row: output.AllOption = False,
 ) -> None:
     """Print the file instructions from which a pipeline resumes where it stopped.
 
@@ -182,7 +153,7 @@ def resume(
     else:
         refuse_allow_version(given=allow_version)
         dataset, made, log = _from_options(source, reading, stopped, spec, output=out.output)
-    warn(made.warnings)
+    output.warn(made.warnings)
     proof = None
     if prove:
         from shardctl.verbs.resume.proof import prove as read_and_compare
@@ -206,14 +177,14 @@ def resume(
         # The options that named the dataset are repeated in the command that checks the plan.
         named, how = dataset_options(source), {"framework": stopped.framework}
         for line in plan_written(made, out.output, out.format or "", named, **how):
-            say(line)
+            output.say(line)
     # The table has the proof; in place of other output it goes to stderr, for people.
     if proof is not None and (out.format != "table" or out.output is not None):
         from shardctl.draw.tables import Screen
         from shardctl.verbs.resume.view import proof_lines
 
         for line in proof_lines(proof, Screen(abridged=not every_row)):
-            say(line)
+            output.say(line)
     if proof is not None and not proof.holds:
         raise typer.Exit(1)
 
@@ -303,5 +274,5 @@ def _log(resolved: "Resolved", path: str) -> "Int64s":
     from shardctl.verbs.resume.answer import codes_of
 
     log = read_seen(path, codes_of(resolved))
-    warn(log.warnings)
+    output.warn(log.warnings)
     return log.codes

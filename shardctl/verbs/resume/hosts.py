@@ -42,17 +42,8 @@ from shardctl.spec.reads import Reads, joined, reads_of
 from shardctl.stages import stages as tf_stages
 from shardctl.stages.part import Part
 from shardctl.stages.pipelines import parts_of, with_changed
-from shardctl.stages.stages import Batch, Shuffle, Unbatch
+from shardctl.verbs.resume import rest_of_epoch
 from shardctl.verbs.resume.answer import OF_SUBSET
-from shardctl.verbs.resume.rest_of_epoch import (
-    calls_after_read,
-    consumed_examples,
-    even_shares,
-    further_epochs,
-    order_to_resume,
-    plan_of,
-    reads_of_codes,
-)
 from shardctl.verbs.resume.stopped_hosts import LeftOver, left_of_readings
 
 Int32s = npt.NDArray[np.int32]
@@ -73,7 +64,7 @@ def old_orders(
     check_shared(settings, hosts)
     resolved = resolved_reading(dataset, spec, settings)
     of_first = as_host(settings, 0, hosts, of=hosts)
-    first = order_to_resume(partial(order_of, resolved), of_first, mode, risk)
+    first = rest_of_epoch.order_to_resume(partial(order_of, resolved), of_first, mode, risk)
     known = replace(first.order.settings, host=settings.host, stages=settings.stages)
     # Host 0 has fixed what was open (a version, "auto"); the others take the same.
     others = (as_host(known, index, hosts, of=hosts) for index in range(1, hosts))
@@ -106,7 +97,6 @@ def left_by_example(
         )
     _check_countable(first, 1)
     progress = Progress(
-        None,
         "examples of the hosts",
         sum(order.num_examples for order in (*orders, *whole)),
         per_second=_PER_SECOND,
@@ -210,7 +200,9 @@ def _reads_of_counts(order: Order, counts: Int32s) -> Reads:
     """Return what reads each example (int32[num_codes]) so often, as runs in the order of files."""
     # Level k: examples that are read more than k times.
     levels = range(int(counts.max(initial=0)))
-    found = [reads_of_codes(order, np.flatnonzero(counts > level)) for level in levels]
+    found = [
+        rest_of_epoch.reads_of_codes(order, np.flatnonzero(counts > level)) for level in levels
+    ]
     return joined([order.reads.select(slice(0, 0)), *found]).runs()
 
 
@@ -301,7 +293,7 @@ def undropped(settings: ReadSettings) -> ReadSettings:
     kept = dropwhile(lambda at: isinstance(stages[at], _HANDS_ON), reversed(range(len(stages))))
     last = next(kept, None)
     stage = None if last is None else stages[last]
-    if last is None or not isinstance(stage, Batch) or not stage.drop_remainder:
+    if last is None or not isinstance(stage, tf_stages.Batch) or not stage.drop_remainder:
         return settings
     stages[last] = replace(stage, drop_remainder=False)
     return replace(settings, stages=replace(pipeline, stages=tuple(stages)))
@@ -388,7 +380,7 @@ def resume_on_hosts(
         settings = replace(first.settings, host=None, stages=settings.stages)
     last, follow = found.epochs[-1], found.num_further_epochs
     if first.has_readings:
-        shares = even_shares(found.reads, to_hosts)
+        shares = rest_of_epoch.even_shares(found.reads, to_hosts)
         fields, sizes = _of_reader(planned[0], settings, found, to_hosts, mode)
         calls = fields["after_read"]
     else:
@@ -408,7 +400,7 @@ def resume_on_hosts(
     if not settings.reader.on_tf_data:
         advice = _of_library(settings, last, follow, to_hosts)
         fields |= {"after_read": (), "continued_by": "loader", "advice": advice}
-    return plan_of(
+    return rest_of_epoch.plan_of(
         planned[0],
         settings,
         **fields,
@@ -439,8 +431,10 @@ def _of_reader(
         "mode": plan_mode,
         "pending": None if settings.buffer is None or unseeded else found.pending,
         "unseeded": unseeded,
-        "further_epochs": further_epochs(whole, last, seeded=not unseeded) if follow else (),
-        "after_read": calls_after_read(settings, plan_mode, last),
+        "further_epochs": rest_of_epoch.further_epochs(whole, last, seeded=not unseeded)
+        if follow
+        else (),
+        "after_read": rest_of_epoch.calls_after_read(settings, plan_mode, last),
     }
     return fields, sizes
 
@@ -490,12 +484,12 @@ def _calls_behind(settings: ReadSettings) -> tuple[AfterRead, ...]:
     """Return the shuffles and batches of a pipeline, whose other stages chose what is listed."""
     calls: list[AfterRead] = []
     for stage in stages_of(settings).stages:
-        if isinstance(stage, Shuffle):
+        if isinstance(stage, tf_stages.Shuffle):
             seed = stage.seed if isinstance(stage.seed, int) else None
             calls.append(ShuffleCall(buffer_size=stage.buffer, seed=seed))
-        elif isinstance(stage, Batch):
+        elif isinstance(stage, tf_stages.Batch):
             calls.append(BatchCall(batch_size=stage.size, drop_remainder=stage.drop_remainder))
-        elif isinstance(stage, Unbatch):
+        elif isinstance(stage, tf_stages.Unbatch):
             calls = [call for call in calls if not isinstance(call, BatchCall)]
     return tuple(calls)
 
@@ -503,11 +497,11 @@ def _calls_behind(settings: ReadSettings) -> tuple[AfterRead, ...]:
 def _shares_of_sources(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
     """Return even shares in which each split has its part, spread over all of the share."""
     of_splits = [
-        even_shares(reads.select(np.flatnonzero(reads.split == split)), num_hosts)
+        rest_of_epoch.even_shares(reads.select(np.flatnonzero(reads.split == split)), num_hosts)
         for split in distinct(reads.split).tolist()
     ]
     if len(of_splits) < 2:
-        return even_shares(reads, num_hosts)
+        return rest_of_epoch.even_shares(reads, num_hosts)
     # The first hosts take what does not divide, so that every other source begins with the last.
     shares = [each if place % 2 == 0 else each[::-1] for place, each in enumerate(of_splits)]
     return tuple(
@@ -567,7 +561,7 @@ def _counts(
     counts = []
     for index, (order, count) in enumerate(zip(orders, each, strict=True)):
         try:
-            counts.append(consumed_examples(order, consumed=count, steps=steps))
+            counts.append(rest_of_epoch.consumed_examples(order, consumed=count, steps=steps))
         except UsageError as error:
             raise UsageError(f"host {index} of {len(orders)}: {error}") from None
     return counts

@@ -191,7 +191,7 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
 
 def _looked_over(order: Order, start: int, stop: int) -> Callable[[], Iterator[Int64s]]:
     """Return what yields the codes at [start, stop), and reports how far that is."""
-    progress = Progress(None, "examples", stop - start, instead="prove fewer --epochs")
+    progress = Progress("examples", stop - start, instead="prove fewer --epochs")
     return lambda: progress.over(order.chunks(start, stop), len)
 
 

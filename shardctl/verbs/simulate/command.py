@@ -3,45 +3,33 @@
 
 from typing import Annotated, Any
 
+from shardctl.cli import output
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import SpecArgument, number
-from shardctl.cli.output import (
-    Chunk,
-    Formats,
-    OutputOptions,
-    PictureOption,
-    as_code,
-    as_text,
-    exact_lines,
-    verb_formats,
-    warn,
-    write,
-)
 
 _LINES = ("ids", "tfds-ids")
 _IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an example
 _VIEW = "verbs.simulate.view"
-FORMATS = Formats(
-    renderers={
-        **verb_formats(_VIEW, "simulate", pictures=True),
-        "ids": as_text(f"{_VIEW}:id_lines"),
-        "tfds-ids": as_text(f"{_VIEW}:tfds_id_lines"),
-        "jsonl": as_text(f"{_VIEW}:simulate_lines"),
-        "npy": as_text(f"{_VIEW}:array_file"),
-        "python": as_code(f"{_VIEW}:simulate_python"),
-    }
+FORMATS = output.formats_of(
+    "simulate",
+    pictures=True,
+    ids=output.as_text(f"{_VIEW}:id_lines"),
+    **{"tfds-ids": output.as_text(f"{_VIEW}:tfds_id_lines")},
+    jsonl=output.as_text(f"{_VIEW}:simulate_lines"),
+    npy=output.as_text(f"{_VIEW}:array_file"),
+    python=output.as_code(f"{_VIEW}:simulate_python"),
 )
 
 
 def simulate(
     source: DatasetOptions,
     reading: OrderOptions,
-    out: OutputOptions,
+    out: output.OutputOptions,
     spec: SpecArgument = None,
     skip: Annotated[Any, number(minimum=0)] = 0,
     take: Annotated[Any, number(minimum=-1)] = 20,
-    picture: PictureOption = None,
+    picture: output.PictureOption = None,
 ) -> None:
     """Print the order in which examples are read, computed from metadata alone.
 
@@ -67,21 +55,19 @@ def simulate(
     simulation = simulate_order(
         chosen_dataset(source, project, settings=settings), spec, settings, skip=skip, take=take
     )
-    warn(simulation.warnings)
+    output.warn(simulation.warnings)
     # The table shows blocks by itself: a picture is drawn if asked for.
     chunks = FORMATS.render(out, simulation, picture=picture is True)
     if not to_file and out.format in _LINES:
-        chunks = exact_lines(chunks)
+        chunks = output.exact_lines(chunks)
     if to_file:  # a pipe ends when its reader has enough
-        progress = Progress(
-            None, "examples", simulation.take, instead="ask for fewer with --take N"
-        )
+        progress = Progress("examples", simulation.take, instead="ask for fewer with --take N")
         if out.format in _IN_PIECES:
             chunks = progress.over(chunks, _num_examples)
-    write(chunks, out.output)
+    output.write(chunks, out.output)
 
 
-def _num_examples(chunk: Chunk) -> int:
+def _num_examples(chunk: output.Chunk) -> int:
     """Return about how many examples are in a chunk: 8 bytes or a line each."""
     if isinstance(chunk, memoryview):
         return len(chunk) // 8

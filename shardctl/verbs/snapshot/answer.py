@@ -106,5 +106,5 @@ def snapshot(
 
 def tree_in(version: int, live: PlannedOrder, watch: Watch | None = None) -> HashTree:
     """Return the hash tree over an order, with digests of a version."""
-    progress = Progress(watch, "ids", live.order.num_examples)
+    progress = Progress("ids", live.order.num_examples, watch=watch)
     return tree_of(live.order, version=version, advance=progress.advance)

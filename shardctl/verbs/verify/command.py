@@ -10,6 +10,7 @@ import typer
 from shardctl.base.phrase import option_name
 from shardctl.base.progress import WATCHING
 from shardctl.base.text import quoted
+from shardctl.cli.options import shared
 from shardctl.cli.options.dataset import (
     DatasetOptions,
     chosen_dataset,
@@ -20,17 +21,7 @@ from shardctl.cli.options.dataset import (
     snapshot_of_file,
 )
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import (
-    AllowVersionOption,
-    Flag,
-    Number,
-    RunnerOption,
-    Splits,
-    Text,
-    chosen_runner,
-    number,
-)
-from shardctl.cli.output import AllOption, Formats, OutputOptions, ProgressBars, verb_formats, warn
+from shardctl.cli.output import AllOption, OutputOptions, ProgressBars, formats_of, warn
 from shardctl.errors import UsageError
 from shardctl.files.streams import silent_libraries
 from shardctl.verbs.inspect.command import ScriptOptions, name_a_function
@@ -43,11 +34,11 @@ if TYPE_CHECKING:
     from shardctl.verbs.verify.answer import Take, Verification
     from shardctl.verbs.verify.verify_files import FilesVerification
 
-FORMATS = Formats(renderers=verb_formats("verbs.verify.view", "verify"))
+FORMATS = formats_of("verify")
 # A spec has colons in brackets alone.
 _FUNCTION = re.compile(r"[^\[\]]+:[A-Za-z_]\w*")
 _SNAPSHOTS = (".yaml", ".yml", ".json")
-_OF_FILES = Formats(renderers=verb_formats("verbs.verify.view", "verify_files"))
+_OF_FILES = formats_of("verify", "verify_files")
 
 
 def verify(
@@ -56,13 +47,13 @@ def verify(
     reading: OrderOptions,
     script: ScriptOptions,
     out: OutputOptions,
-    specs: Splits = None,
-    files: Flag = False,
-    take: Annotated[Any, number(minimum=-1)] = None,
-    plan: Text = None,
-    jobs: Number = None,
-    runner: RunnerOption = "local",
-    allow_version: AllowVersionOption = False,
+    specs: shared.Splits = None,
+    files: shared.Flag = False,
+    take: Annotated[Any, shared.number(minimum=-1)] = None,
+    plan: shared.Text = None,
+    jobs: shared.Number = None,
+    runner: shared.RunnerOption = "local",
+    allow_version: shared.AllowVersionOption = False,
     every_row: AllOption = False,
 ) -> None:
     """Read the order with the installed TFDS and TensorFlow, and compare it with the prediction.
@@ -110,7 +101,7 @@ def verify(
     others = {"plan": plan, "allow_version": allow_version or None}
     found: Any
     if files:
-        counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
+        counting = shared.chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
         given = {**reading.given(), **script.given(), "take": take, **others}
         with ProgressBars():
             found = _files(source, words, given, jobs=jobs, runner=counting)

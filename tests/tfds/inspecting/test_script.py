@@ -148,7 +148,8 @@ def test_files_listed_without_a_seed_are_told_of_the_call_of_the_script(
             writer.write(b"record")
     listed = tf.data.Dataset.list_files(str(tmp_path / "*"))
     (found,) = shardctl.tfds.inspect(listed.interleave(tf.data.TFRecordDataset)).open
-    assert "set the seed of list_files" in found.reason
+    assert found.cure is not None
+    assert found.cure.text == "seed=0 in list_files"
 
 
 # Which line of a script makes each dataset; nothing of TensorFlow stays changed.

@@ -48,7 +48,7 @@ def test_single_examples_are_taken_so_many_at_a_time_up_to_the_stop(
     tf: Any, size: int, stop: int | None, pieces: list[list[int]]
 ) -> None:
     told: list[tuple[str, int, int]] = []
-    progress = Progress(lambda *report: told.append(report), "examples", 5)
+    progress = Progress("examples", 5, watch=lambda *report: told.append(report))
     read = Pass(reading=reading(tf.data.Dataset.range(5)), size=size, stop=stop, progress=progress)
     assert [piece.tolist() for piece in read] == pieces
     assert (read.num_done, read.reason) == (sum(map(len, pieces)), None)

@@ -154,12 +154,14 @@ def test_update_accepts_each_that_differs(shardctl: Shardctl) -> None:
 def test_a_file_that_cannot_be_written_stops_no_other(
     shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    really_write = output_of.write
+
     def write(chunks: Iterable[str], output: str) -> None:
         if output == NAMES[0]:
             raise UsageError("cannot write 'it': no space left on device")
-        output_of.write(chunks, output)
+        really_write(chunks, output)
 
-    monkeypatch.setattr("shardctl.verbs.diff.command.write", write)
+    monkeypatch.setattr(output_of, "write", write)
     ran = shardctl("diff", *NAMES, "--block", 3, "--update")
     assert ran.exit_code == 2
     assert ran.stderr.splitlines()[-1] == (

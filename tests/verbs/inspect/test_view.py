@@ -83,7 +83,7 @@ def test_settings_are_those_of_a_shardctl_yaml() -> None:
     assert repeated["lint"] == {"autocache": False}
     assert "lint" not in _read(FIXED)
     text = "".join(project_yaml((OPEN,), "train.py:make"))
-    assert "# Its order is nondeterministic: filter: by data\n" in text
+    assert "# filter (train.py:7) makes the order nondeterministic: by data\n" in text
 
 
 def test_record_files_are_told_by_a_layout_file() -> None:

@@ -5,16 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from shardctl.base import tfds_rules
 from shardctl.base.phrase import option
 from shardctl.base.text import counted
-from shardctl.base.tfds_rules import (
-    AUTOCACHE_BYTES,
-    CYCLE_PREFETCH_FACTOR,
-    DEFAULT_CYCLE,
-    ORDERED_CYCLE,
-    OTHER_FORMATS,
-    RANDOM_ACCESS_FORMATS,
-)
 from shardctl.order.file_formats import why_not_as_dataset, why_short
 from shardctl.settings.read_settings import unstated_reading
 from shardctl.spec.host import DEFAULT_HOST_MODE
@@ -23,7 +16,7 @@ from shardctl.stages import stages as ast
 from shardctl.verbs.lint.context import LintContext, of_type
 from shardctl.verbs.lint.rule import Violation, rule
 
-FILES_OPEN_PER_CYCLE = 1 + CYCLE_PREFETCH_FACTOR  # whatever num_parallel_calls is
+FILES_OPEN_PER_CYCLE = 1 + tfds_rules.CYCLE_PREFETCH_FACTOR  # whatever num_parallel_calls is
 OTHER_OPEN_FILES = 16  # what a process holds besides: its streams, sockets, a log
 
 
@@ -35,7 +28,7 @@ def cycle_none(context: LintContext) -> Iterator[Violation]:
         cycle = settings.cycle_length(ordered=False)
         third = f"the cycle length is a third of the machine's CPUs, {cycle} of {settings.cpus}"
         why = f"{third}: another machine reads in another order"
-        yield Violation(why, f"--cycle {DEFAULT_CYCLE}, or another number")
+        yield Violation(why, f"--cycle {tfds_rules.DEFAULT_CYCLE}, or another number")
 
 
 @rule("SC022", "repeat_files")
@@ -76,7 +69,7 @@ def repeat_autocache(context: LintContext) -> Iterator[Violation]:
     caches = context.settings.is_endless and context.usage.try_autocache
     sizes = [split.num_bytes for split in context.dataset.splits]
     num_bytes = sum(size for size in sizes if size is not None)
-    if not caches or None in sizes or not 0 < num_bytes <= AUTOCACHE_BYTES:
+    if not caches or None in sizes or not 0 < num_bytes <= tfds_rules.AUTOCACHE_BYTES:
         return
     for read in () if context.dataset.is_counted else context.used:
         # An InputContext takes its files later, so it does not count here.
@@ -146,7 +139,7 @@ def ordered_shuffle(context: LintContext) -> Iterator[Violation]:
     settings, names, said = context.settings, list[str](), list[str]()
     if settings.shuffles_files:
         names, said = ["shuffle_files", "shuffle_seed"], ["shuffled files"]
-    if settings.cycle not in (None, ORDERED_CYCLE):
+    if settings.cycle not in (None, tfds_rules.ORDERED_CYCLE):
         names, said = [*names, "cycle"], [*said, f"cycle {settings.cycle}"]
     if names and context.dataset.ordered:
         refused = f"TFDS refuses {' and '.join(said)}"
@@ -161,12 +154,12 @@ def format_refused(context: LintContext) -> Iterator[Violation]:
     form, why = context.dataset.file_format, why_not_as_dataset(context.dataset)
     if not context.reads_data_source:
         # Other formats neither reads, and their own libraries have no such settings.
-        if why is not None and form not in OTHER_FORMATS:
+        if why is not None and form not in tfds_rules.OTHER_FORMATS:
             yield Violation(why, "read with as_data_source, and --as-data-source here")
-    elif form in OTHER_FORMATS:
+    elif form in tfds_rules.OTHER_FORMATS:
         why = f"TFDS does not read {form} files, through as_data_source neither"
         yield Violation(why, "write them as array_record, or read them with their own library")
-    elif form not in RANDOM_ACCESS_FORMATS:
+    elif form not in tfds_rules.RANDOM_ACCESS_FORMATS:
         why = f"as_data_source does not read {form} files: it raises NotImplementedError"
         yield Violation(why, "as_dataset, or prepare the dataset as array_record")
 

@@ -1,0 +1,228 @@
+"""Scripts whose order is nondeterministic, the patch of each, and what TensorFlow yields then."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardctl
+from shardctl.tfds.inspecting.script import ScriptFunction, chosen, inspect_script
+from shardctl.tfds.inspecting.watch import Lines
+from shardctl.tfds.training.pipeline import resume_like
+from shardctl.verbs.inspect.answer import Inspection, SourceLine
+from shardctl.verbs.inspect.cure import patch_of, set_argument, set_shuffle_seed
+from tests.tfds_datasets import build_dataset
+
+pytestmark = pytest.mark.tensorflow
+
+SCRIPT = """\
+import tensorflow as tf
+import tensorflow_datasets as tfds
+
+DATA = {data!r}
+FEATURE = {{"id": tf.io.FixedLenFeature([], tf.int64)}}
+ids = lambda example: example["id"] + 0
+parsed = lambda record: tf.io.parse_single_example(record, FEATURE)["id"]
+
+
+def read(split="train", **config):
+    return tfds.builder_from_directory(DATA).as_dataset(split=split, **config)
+
+
+def chain():
+    ds = tfds.builder_from_directory(DATA).as_dataset(split="train", shuffle_files=True)
+    return ds.shuffle(
+        64,
+        reshuffle_each_iteration=True,
+    ).map(ids).repeat(2)
+
+def config():
+    config = tfds.ReadConfig(interleave_cycle_length=3)
+    builder = tfds.builder_from_directory(DATA)
+    return builder.as_dataset(split="train", shuffle_files=True, read_config=config).map(ids)
+
+def line():
+    return read().map(ids).shuffle(10).batch(4).shuffle(5, None).unbatch().shuffle(7)
+
+def mixture():
+    parts = []
+    for split in ("train", "test"):
+        parts.append(read(split).map(ids).shuffle(100).repeat())  # Übung: bytes are no columns
+    return tf.data.Dataset.sample_from_datasets(parts, [0.7, 0.3]).take(300)
+
+def options():
+    options = tf.data.Options()
+    options.deterministic = False
+    ds = read().map(ids, num_parallel_calls=4, deterministic=False)
+    return ds.map(lambda i: i + 0, num_parallel_calls=4).with_options(options)
+
+def read_options():
+    config = tfds.ReadConfig(shuffle_seed=3)
+    config.options.deterministic = False
+    builder = tfds.builder_from_directory(DATA)
+    return builder.as_dataset(split="train", shuffle_files=True, read_config=config).map(ids)
+
+def listed():
+    files = tf.data.Dataset.list_files(DATA + "/toy-train*")
+    ds = files.interleave(
+        tf.data.TFRecordDataset, cycle_length=2, num_parallel_calls=2, deterministic=False
+    )
+    return ds.map(parsed)
+
+def sloppy():
+    files = tf.data.Dataset.list_files(DATA + "/toy-train*", shuffle=False).shuffle(100)
+    ds = files.interleave(tf.data.TFRecordDataset, cycle_length=2).shuffle(9)
+    return ds.map(parsed)
+
+def variable(seed=None):
+    return read().map(ids).shuffle(10, seed=seed)
+
+def filtered():
+    return read().map(ids).shuffle(10).filter(lambda i: i > 3)
+
+def seeded():
+    tf.random.set_seed(5)
+    return tfds.builder_from_directory(DATA).as_dataset(split="train", shuffle_files=True).map(ids)
+
+def seeded_twice():
+    return seeded().shuffle(20)
+"""
+
+
+@pytest.fixture(scope="module")
+def data(tf: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("cures")
+    build_dataset(root, "toy", {"train": [37, 25, 40, 18], "test": [14, 9]})
+    return root / "toy" / "1.0.0"
+
+
+@pytest.fixture
+def script(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    from tensorflow.python.eager import context
+
+    context.context()._seed = None
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(SCRIPT.format(data=str(data)), "utf-8")
+    return Path("train.py")
+
+
+def inspected(name: str, *, assume_seeds: bool = False) -> Inspection:
+    asked = ScriptFunction.parsed(f"train.py:{name}")
+    (found,) = inspect_script(asked, assume_seeds=assume_seeds)
+    return found
+
+
+def made(name: str) -> Any:
+    (found,) = chosen(ScriptFunction.parsed(f"train.py:{name}"), Lines()).values()
+    return found.dataset
+
+
+def yielded(name: str) -> list[list[int]]:
+    """Return what three passes of the dataset of a function yield."""
+    dataset = made(name)
+    passes = [[np.ravel(each).tolist() for each in dataset.as_numpy_iterator()] for _ in range(3)]
+    return [[number for each in one for number in each] for one in passes]
+
+
+def plain(found: Inspection, pass_index: int) -> list[int]:
+    """Return ids as the examples have them: those of the test split count from 0, too."""
+    return [int(str(name).rpartition(":")[2]) for name in found.ids(pass_index)]
+
+
+@pytest.mark.parametrize(
+    ("name", "num_edits"),
+    [
+        *(("chain", 2), ("config", 1), ("line", 3), ("mixture", 2), ("options", 2)),
+        *(("read_options", 1), ("listed", 2), ("sloppy", 2), ("seeded", 1)),
+    ],
+)
+def test_a_patched_script_yields_what_was_assumed(script: Path, name: str, num_edits: int) -> None:
+    found, assumed = inspected(name), inspected(name, assume_seeds=True)
+    assert not found.predictable
+    assert len(found.cures) == len(assumed.assumptions) == num_edits
+    subprocess.run(["patch", "-p0"], input="".join(patch_of(found.cures)), text=True, check=True)
+    again = inspected(name)
+    assert again.predictable
+    # The script runs twice: two runs of TensorFlow, and what was said of them before.
+    passes = yielded(name)
+    assert passes == yielded(name) == [plain(assumed, index) for index in range(3)]
+    assert passes == [plain(again, index) for index in range(3)]
+    n = len(passes[0]) // 3
+    rest = resume_like(lambda: made(name), consumed=n)
+    assert [i for each in rest.as_numpy_iterator() for i in np.ravel(each)] == passes[0][n:]
+
+
+def test_unpatched_scripts_yield_other_orders_each_time(script: Path) -> None:
+    for name in ("chain", "line", "mixture", "listed"):
+        assert yielded(name) != yielded(name), name
+
+
+def test_what_cannot_be_edited_is_said_in_words(script: Path) -> None:
+    rows = script.read_text("utf-8").splitlines()
+    line = 1 + rows.index("    return read().map(ids).shuffle(10, seed=seed)")
+    (cure,) = inspected("variable").cures
+    assert (str(cure), cure.code) == (f"seed=0 in shuffle, in place of seed, train.py:{line}", None)
+    assert inspected("variable", assume_seeds=True).predictable
+    (cure,) = shardctl.inspect(unpacked).cures
+    assert cure.text == "seed=0 in shuffle"
+
+
+def unpacked() -> Any:
+    import tensorflow as tf
+
+    return tf.data.Dataset.range(9).shuffle(*[4])
+
+
+def test_what_no_seed_cures_stays_named(script: Path) -> None:
+    found, assumed = inspected("filtered"), inspected("filtered", assume_seeds=True)
+    assert [one.cure is None for one in found.open] == [False, True]
+    assert [one.stage.call for one in assumed.open] == ["filter"]
+
+
+def test_a_seed_that_changes_those_drawn_is_not_assumed(script: Path) -> None:
+    found, assumed = inspected("seeded_twice"), inspected("seeded_twice", assume_seeds=True)
+    assert [cure.edit is not None for cure in found.cures] == [True]
+    assert not assumed.predictable
+    assert not assumed.assumptions
+
+
+@pytest.mark.parametrize(
+    ("code", "made"),
+    [
+        ("ds.shuffle(9)", "ds.shuffle(9, seed=3)"),
+        ("ds.shuffle((9))", None),
+        ("ds.shuffle(buffer_size=9,)", "ds.shuffle(buffer_size=9, seed=3,)"),
+        ("ds.shuffle(9, seed=None)", "ds.shuffle(9, seed=3)"),
+        ("ds.apply(shuffle_and_repeat(9))", "ds.apply(shuffle_and_repeat(9, seed=3))"),
+        ("ds.shuffle(9, **kw)", None),
+        ("ds.shuffle(*a)", None),
+        ("ds.apply(made)", None),
+        ("f(x for x in y).shuffle(9)", "f(x for x in y).shuffle(9, seed=3)"),
+    ],
+)
+def test_an_argument_is_added_where_python_reads_it_so(
+    tmp_path: Path, code: str, made: str | None
+) -> None:
+    script = tmp_path / "a.py"
+    script.write_bytes(f"# ü\r\nds = {code}  # ä".encode())
+    line = SourceLine(file=str(script), line=2, end=(2, 5 + len(code)))
+    cure = set_argument("seed", 3, line, "shuffle")
+    assert cure.code == (None if made is None else f"ds = {made}  # ä")
+    assert set_shuffle_seed(1, line).code is None
+    if made is not None:
+        diff = "".join(patch_of([cure]))
+        assert diff.count("\\ No newline at end of file") == 2
+        script_text = subprocess.run(
+            ["git", "apply", "-p0", "--directory=", "--unsafe-paths", "-"],
+            input=diff.replace(str(script), "a.py"),
+            text=True,
+            check=True,
+            cwd=tmp_path,
+            capture_output=True,
+        )
+        assert not script_text.stderr
+        assert script.read_bytes().decode() == f"# ü\r\nds = {made}  # ä"
