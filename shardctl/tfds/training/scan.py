@@ -182,9 +182,8 @@ class _Scanned:
             column = np.full(shape, UNSEEN)
         is_unseen = column.reshape(len(column), -1)[:, 0] == UNSEEN
         missing = np.any(source.wanted, axis=0) & is_unseen & self._reached(folder, source)
-        progress = Progress(
-            None, f"examples scanned for {scan.call}", int(missing.sum()), per_second=1000
-        )
+        what = f"examples scanned for {scan.call}"
+        progress = Progress(what, int(missing.sum()), per_second=1000)
         for one in source.wanted:
             if (codes := np.flatnonzero(missing & one)).size:
                 self._read(source, scan, column, codes, path, progress)

@@ -77,9 +77,9 @@ def inspect(
     """Show a real tf.data pipeline stage by stage, and what makes its order nondeterministic.
 
     Calls the function and looks at the dataset that it returns: its readers with files and seeds,
-    its shuffles, caches and mixtures. The function may return several datasets, in a dict, a list or
-    beside other values; or a generator or an iterator of a dataset. No example is read, but by
-    --scan: what filters, buckets and packers do to each is then known, and the order with it.
+    its shuffles, caches and mixtures. No example is read without --scan. The function may return
+    several datasets, in a dict, a list or beside other values; or a generator or an iterator of
+    a dataset.
     A script without :FUNCTION is not run: its functions are listed. -f yaml writes a shardctl.yaml,
     with which the other commands predict the same order without TensorFlow.
 
