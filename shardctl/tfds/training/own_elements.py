@@ -453,25 +453,28 @@ class Rest:
 
         A batch that is not full ends its section, since batches are formed anew in each.
         """
-        full, at = self.edited.full_width, self.start
+        at = self.start
         while True:
             with self._lock:
                 most = self.elements.steps_up_to(at + _LONGEST)
                 if most <= at:
                     return
-                if self.edited.is_formed:
-                    yield np.array([at, at := self._formed(at, most)], np.int64)
-                    continue
-                first = self._before(at)
-                # The number of elements before the first that is not full.
-                stop = bisect_right(
-                    range(at, most),
-                    0,
-                    key=lambda last: self._before(last + 1) - first != full * (last + 1 - at),
-                )
-                stop = min(at + stop + 1, most)
+                stop = self._stop(at, most)
             yield np.array([at, stop], np.int64)
             at = stop
+
+    def _stop(self, at: int, most: int) -> int:
+        """Return where elements end that are formed together: the first that is not full is one."""
+        if self.edited.is_formed:
+            return self._formed(at, most)
+        full, first = self.edited.full_width, self._before(at)
+        # The number of elements before the first that is not full.
+        stop = bisect_right(
+            range(at, most),
+            0,
+            key=lambda last: self._before(last + 1) - first != full * (last + 1 - at),
+        )
+        return min(at + stop + 1, most)
 
     def _formed(self, start: int, stop: int) -> int:
         """Return where elements end that are formed together: groups that are full, and one more.
