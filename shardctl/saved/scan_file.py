@@ -17,7 +17,7 @@ from shardctl.errors import DatasetError, ShardctlError
 from shardctl.files.atomic import new_file
 from shardctl.iteration.regrouped import Kept
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.stores.stores import read_file
+from shardctl.stores.stores import path_of, read_file
 
 VERSION = 1
 SUFFIX = ".scan"
@@ -32,7 +32,7 @@ class Scan:
 
     call: the call of tf.data. key: of the functions, see `inspecting.scan.key_of`.
     fingerprint: that of the dataset, "" of elements that are counted.
-    by, most, windows, sizes: see `Kept`. measure: which tokens count, all or "tokens" but 0.
+    by, most, windows, sizes: see `Kept`.
     values: int64[examples] or int64[examples, features] of each split by its name; `UNSEEN` where
         an example was not scanned.
     versions: of TensorFlow and TFDS, which the functions were run with.
@@ -45,7 +45,6 @@ class Scan:
     most: int = 1
     windows: dict[int, tuple[int, int]] = field(default_factory=dict)
     sizes: tuple[int, ...] = ()
-    measure: str = ""
     versions: Mapping[str, str | None] = field(default_factory=dict)
     values: dict[str, Int64s] = field(default_factory=dict)
 
@@ -96,11 +95,8 @@ def write_scan(scan: Scan, path: str) -> None:
     head |= {name: value for name, value in vars(scan).items() if name != "values"}
     head["windows"] = list(scan.windows.items())
     data = io.BytesIO()
-    np.savez_compressed(
-        data,
-        head=np.array(json.dumps(head)),
-        **{f"of {name}": v for name, v in scan.values.items()},
-    )
+    arrays: dict[str, Any] = {f"of {name}": values for name, values in scan.values.items()}
+    np.savez_compressed(data, head=np.array(json.dumps(head)), **arrays)
     with new_file(path, "the scan") as file:
         file.write(data.getvalue())
 
@@ -113,7 +109,7 @@ def read_scan(path: str) -> Scan:
     """
     shown = quoted(path, 200)
     try:
-        data = read_file(path, max_num_bytes=_MOST_BYTES)
+        data = read_file(path_of(path), max_num_bytes=_MOST_BYTES)
     except ShardctlError as error:
         raise DatasetError(f"{error}; {AGAIN}") from error
     try:

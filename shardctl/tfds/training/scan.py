@@ -35,7 +35,13 @@ from shardctl.tfds.imports import tensorflow, versions, without_autograph
 from shardctl.tfds.inspecting import graph
 from shardctl.tfds.inspecting.graph import Graph, Operation
 from shardctl.tfds.inspecting.reader import UnknownReaderError, found_reader, reads_files
-from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable, spec_of
+from shardctl.tfds.training.edited_graph import (
+    EditedGraph,
+    GraphNode,
+    NotRebuildable,
+    size_of,
+    spec_of,
+)
 from shardctl.tfds.training.own_elements import NodeSource
 from shardctl.tfds.training.records import RecordReader
 
@@ -55,6 +61,7 @@ _IMPURE = ("Random", "Generator", "Shuffle", "Record", "TextLine", "FixedLength"
 _PIECE, _SECONDS = 1024, 5  # examples that are run together; between two times that it is kept
 _HINT = "shardctl inspect --scan reads the examples once to find out"
 _MOST_IN_WINDOW = 1 << 16
+_MOST_PACKED = 1 << 10  # examples whose packed rows are compared
 
 
 def _folder() -> Path:
@@ -173,8 +180,8 @@ class _Scanned:
         )
         if Path(path).exists():
             scan = read_scan(path)
-        if self.window is not None and not scan.sizes:
-            scan.sizes, scan.measure = _Packer(self).proven()
+        packer = None if self.window is None else _Packer(self.here, self.window)
+        scan.sizes = () if packer is None else packer.sizes
         if scan.values:
             column = scan.column(source.codes)
         else:
@@ -187,6 +194,8 @@ class _Scanned:
         for one in source.wanted:
             if (codes := np.flatnonzero(missing & one)).size:
                 self._read(source, scan, column, codes, path, progress)
+        if packer is not None:
+            self._check_rows(packer, source, column)
         if self.by == "key" and not scan.has_windows():
             scan.windows = self._windows(source, column)
             self._keep(scan, source, column, path)
@@ -215,7 +224,7 @@ class _Scanned:
     ) -> None:
         done, latest = 0, time.monotonic()
         try:
-            for values in self._values(source.elements(self.edited, missing), scan.measure):
+            for values in self._values(source.elements(self.edited, missing)):
                 here = missing[done : done + len(values)]
                 if len(here) < len(values):
                     raise NotRebuildable("there are more elements than examples")
@@ -240,6 +249,19 @@ class _Scanned:
         if scan.sizes and np.any(column > np.array(scan.sizes)):
             raise NotRebuildable("an example is longer than a packed row; trim it before")
 
+    def _check_rows(self, packer: _Packer, source: _Source, column: Int64s) -> None:
+        """Compare what it packs of real examples with what is expected of their lengths."""
+        seen = column[:, 0] != UNSEEN
+        codes = np.flatnonzero(seen & source.wanted[np.argmax(source.wanted.any(axis=1))])
+        codes = codes[:_MOST_PACKED]
+        whole = EditedGraph(top=self.here, packs=True)
+        found = [
+            [len(one) for one in row] for row in packer.tokens_of(source.elements(whole, codes))
+        ]
+        rows = packer.expected(column[codes])
+        if found != [column[codes[row.start : row.stop]].sum(axis=0).tolist() for row in rows]:
+            raise NotRebuildable("its rows depend on more than the lengths of the examples")
+
     def _keep(self, scan: Scan, source: _Source, column: Int64s, path: str) -> None:
         scan.values = dict(source.by_split(column))
         seen = column[column != UNSEEN]
@@ -247,7 +269,7 @@ class _Scanned:
             scan.most = int(seen.max() if self.by == "count" else seen.min())
         write_scan(scan, path)
 
-    def _values(self, made: Any, measure: str) -> Iterable[Int64s]:
+    def _values(self, made: Any) -> Iterable[Int64s]:
         """Yield what the stage does to examples, in pieces."""
         tf = tensorflow()
         if self.here.op == "FlatMapDataset" and self.by == "count":
@@ -262,7 +284,7 @@ class _Scanned:
         elif self.by == "count":
             made = made.map(without_autograph(lambda *parts: tf.shape(parts[0], tf.int64)[0]))
         elif self.by == "lengths":
-            made = made.map(without_autograph(lambda *parts: _measured(parts, measure)))
+            made = made.map(without_autograph(_num_tokens))
         for piece in made.batch(_PIECE).prefetch(2).as_numpy_iterator():
             values = piece[0] if isinstance(piece, tuple) else piece
             yield values.astype(np.int64)
@@ -270,6 +292,8 @@ class _Scanned:
     def _windows(self, source: _Source, column: Int64s) -> dict[int, tuple[int, int]]:
         """Return of each key how many examples are a group, and of how many its batches are."""
         tf = tensorflow()
+        if spec_of(self.here)[0].shape.rank == 0:
+            raise NotRebuildable("its groups are no batches of one size")
         keys, first = np.unique(column, return_index=True)
         first, keys = first[keys != UNSEEN], keys[keys != UNSEEN]
         top = _mapped(self.here, "window_size_func", tf.int64)
@@ -419,11 +443,9 @@ def _sources(node: GraphNode) -> set[int | None]:
     return {leaf.source for leaf in node.leaves}
 
 
-def _measured(parts: Any, measure: str) -> Any:
-    """Return the tokens of each feature of an example."""
+def _num_tokens(*parts: Any) -> Any:
+    """Return how many tokens each feature of an example has; 0 is none."""
     tf = tensorflow()
-    if measure == "all":
-        return tf.stack([tf.size(part, tf.int64) for part in parts])
     return tf.stack([tf.math.count_nonzero(part, dtype=tf.int64) for part in parts])
 
 
@@ -501,104 +523,94 @@ class _Packer:
     """What packs the examples of a window into rows: run on rows of known lengths and contents.
 
     It is taken for the packer of Tensor2Tensor where all that it makes of these is what that makes.
+
+    Raises:
+        NotRebuildable: it makes other rows, or packs other features.
     """
 
-    def __init__(self, scanned: _Scanned) -> None:
-        self._scanned = scanned
-        self._specs = spec_of(scanned.window.input)  # type: ignore[union-attr]
-        for one in self._specs:
-            if not one.dtype.is_integer or one.shape.rank != 1:
-                raise NotRebuildable("features other than rows of whole numbers are packed")
-        self._edited = EditedGraph(
-            top=scanned.here,
-            leaf=scanned.window.input,
-            packs=True,  # type: ignore[union-attr]
-        )
-        self._size = graph.constant(scanned.window.others[0])  # type: ignore[union-attr]
-
-    def proven(self) -> tuple[tuple[int, ...], str]:
-        """Return how many tokens a row holds of each feature, and which count: not 0, or "all".
-
-        Raises:
-            NotRebuildable: it makes other rows.
-        """
+    def __init__(self, here: Operation, window: Operation) -> None:
+        self._specs = spec_of(window.input)
+        if any(not one.dtype.is_integer or one.shape.rank != 1 for one in self._specs):
+            raise NotRebuildable("features other than rows of whole numbers are packed")
+        self._edited = EditedGraph(top=here, leaf=window.input, packs=True)
+        self._window, self._drops = size_of(window), bool(window.value("drop_remainder"))
         # Of one example, whose tokens tell the features apart.
-        rows = self._run([[np.full(2, 100 + index) for index in range(len(self._specs))]])
-        if len(rows) != 1:
+        features = range(len(self._specs))
+        (row, *others) = self._rows_of([[np.full(2, 100 + index) for index in features]]) or [()]
+        found = [[i for i, part in enumerate(row) if 100 + index in part] for index in features]
+        if others or not all(found):
             raise NotRebuildable("it does not pack one example into one row")
-        self._columns = [
-            next((i for i, part in enumerate(rows[0]) if 100 + index in part), None)
-            for index in range(len(self._specs))
-        ]
-        if None in self._columns:
-            raise NotRebuildable("its rows do not hold the tokens of its examples")
-        sizes = tuple(len(rows[0][column]) for column in self._columns)
-        for measure in ("tokens", "all"):
-            if all(self._agrees(number, sizes, measure) for number in range(8)):
-                return sizes, measure
-        raise NotRebuildable(
-            "it packs a window in a way that is not known: that of Tensor2Tensor, seqio, T5, Flax "
-            "and MaxText is"
-        )
+        self._columns = [columns[0] for columns in found]
+        self.sizes = tuple(len(row[column]) for column in self._columns)
+        if not all(self._is_known(number) for number in range(8)):
+            raise NotRebuildable(
+                "it packs a window in a way that is not known: that of Tensor2Tensor, seqio, T5, "
+                "Flax and MaxText is"
+            )
 
-    def _agrees(self, number: int, sizes: tuple[int, ...], measure: str) -> bool:
-        draw = np.random.default_rng(number)
-        window = int(self._size)
-        count = [1, 2, min(window, 300), window, window + 3, 2 * window][number % 6]
-        count = min(count, 700)
-        given, lengths = [], []
-        for index in range(count):
-            most = [max(size // draw.choice([1, 2, 4, 9]), 1) for size in sizes]
-            own = [int(draw.integers(1, m + 1)) for m in most]
-            parts = []
-            for length in own:
-                part = np.full(length, index + 1)
-                if measure == "tokens" and draw.random() < 0.3:
-                    # Zeros within an example are no tokens.
-                    part = np.insert(part, int(draw.integers(0, length + 1)), 0)[: max(length, 1)]
-                parts.append(part)
-            given.append(parts)
-            lengths.append([np.count_nonzero(p) if measure == "tokens" else len(p) for p in parts])
+    def tokens_of(self, made: Any) -> list[list[Any]]:
+        """Return the tokens of each feature in each row that a dataset yields; 0 is none."""
+        rows = (row if isinstance(row, tuple) else (row,) for row in made.as_numpy_iterator())
+        return [[row[column][row[column] != 0] for column in self._columns] for row in rows]
+
+    def expected(self, lengths: Int64s) -> list[range]:
+        """Return the examples of each row, where each has so many tokens of each feature."""
+        found, ends = [], [0]
+        for first in range(0, len(lengths), self._window):
+            part = lengths[first : first + self._window]
+            for width in packed(part, self.sizes).tolist() * (
+                len(part) == self._window or not self._drops
+            ):
+                found.append(range(ends[-1], ends[-1] + width))
+                ends.append(ends[-1] + width)
+        return found
+
+    def _is_known(self, number: int) -> bool:
+        """Whether random windows are packed as expected."""
+        draw, window = np.random.default_rng(number), self._window
+        count = min([1, 2, min(window, 60), window, window + 3, 2 * window][number % 6], 700)
+        lengths = np.array(
+            [
+                [draw.integers(1, max(size // draw.choice([1, 2, 4, 9]), 1) + 1) for size in sizes]
+                for sizes in [self.sizes] * count
+            ]
+        )
+        # Zeros within an example are no tokens.
+        given = [
+            [
+                np.insert(np.full(length, index + 1), length // 2, [0] * draw.integers(2))
+                for length in row
+            ]
+            for index, row in enumerate(lengths.tolist())
+        ]
         try:
-            rows = self._run(given)
+            found = self.tokens_of(self._made(given))
         except tensorflow().errors.OpError:
             return False
-        expected = []
-        for first in range(0, count, window):
-            part = np.array(lengths[first : first + window])
-            if len(part) < window and self._drops:
-                continue
-            at = first
-            for width in packed(part, sizes).tolist():
-                expected.append(range(at, at + width))
-                at += width
-        if len(rows) != len(expected):
-            return False
-        for row, members in zip(rows, expected, strict=True):
-            for column, feature in zip(self._columns, range(len(sizes)), strict=True):
-                tokens = [member + 1 for member in members for _ in range(lengths[member][feature])]
-                found = row[column]
-                if found.tolist() != tokens + [0] * (len(found) - len(tokens)):
-                    return False
-        return True
+        expected = [
+            [
+                np.repeat(members, lengths[members, feature]) + 1
+                for feature in range(len(self.sizes))
+            ]
+            for members in map(np.array, self.expected(lengths))
+        ]
+        return [[one.tolist() for one in row] for row in found] == [
+            [one.tolist() for one in row] for row in expected
+        ]
 
-    @property
-    def _drops(self) -> bool:
-        return bool(self._scanned.window.value("drop_remainder"))  # type: ignore[union-attr]
+    def _rows_of(self, examples: list[list[Any]]) -> list[Any]:
+        made = self._made(examples).as_numpy_iterator()
+        return [row if isinstance(row, tuple) else (row,) for row in made]
 
-    def _run(self, examples: list[list[Any]]) -> list[list[Any]]:
-        tf = tensorflow()
+    def _made(self, examples: list[list[Any]]) -> Any:
+        types = [spec.dtype.as_numpy_dtype for spec in self._specs]
 
         def each() -> Iterable[tuple[Any, ...]]:
             for parts in examples:
-                yield tuple(
-                    part.astype(spec.dtype.as_numpy_dtype)
-                    for part, spec in zip(parts, self._specs, strict=True)
-                )
+                yield tuple(part.astype(kind) for part, kind in zip(parts, types, strict=True))
 
-        given = tf.data.Dataset.from_generator(each, output_signature=tuple(self._specs))
-        made = self._edited.dataset([given])
-        return [list(row) if isinstance(row, tuple) else [row] for row in made.as_numpy_iterator()]
+        sets = tensorflow().data.Dataset
+        return self._edited.dataset([sets.from_generator(each, output_signature=self._specs)])
 
 
 # The key: a hash of the functions that are run, and of what they capture, whatever its names are.
