@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from functools import cached_property, reduce
@@ -11,7 +13,7 @@ from math import prod
 import numpy as np
 
 from shardctl.base.arrays import Int64s, groups_of
-from shardctl.errors import UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration import iteration as readings
 from shardctl.iteration.iteration import (
     EVERYTHING,
@@ -418,11 +420,61 @@ class Directed(Node):
         return DirectedIteration(self)
 
 
-class DirectedIteration(Iteration):
-    """An iterator: the iterators of its inputs, and whose turn it was.
+class Gathered(Iteration):
+    """The elements of several iterations, each of which has its own among them.
 
-    sources: those of the data inputs, each read as far as TensorFlow has read it.
+    sources: the iterations, each read as far as TensorFlow has read it.
     """
+
+    sources: list[Iteration]
+
+    @abstractmethod
+    def _of(self, elements: Int64s) -> tuple[Int64s, Int64s]:
+        """Return which source each element is of, and its place there."""
+
+    @abstractmethod
+    def _elements(self, number: int, places: Int64s) -> Int64s:
+        """Return the elements that places of a source are."""
+
+    def _counted_from(self, number: int, codes: Int64s) -> Int64s:
+        """Return codes of a source; readings, where they are counted, with those before it."""
+        return codes
+
+    @property
+    def width(self) -> int | None:
+        return common_width(self.sources)
+
+    def widths(self, elements: Int64s) -> Int64s:
+        found = np.empty(len(elements), np.int64)
+        for here, number, places in self._split(*self._of(elements)):
+            found[here] = self.sources[number].widths(places)
+        return found
+
+    def examples(self, elements: Int64s) -> Int64s:
+        numbers, places = self._of(elements)
+        widths = np.ones(len(elements), np.int64) if self.width == 1 else self.widths(elements)
+        found = (
+            (here, self._counted_from(number, self.sources[number].examples(local)))
+            for here, number, local in self._split(numbers, places)
+        )
+        return gathered(found, widths)
+
+    @staticmethod
+    def _split(numbers: Int64s, places: Int64s) -> Iterator[tuple[Int64s | slice, int, Int64s]]:
+        for number, here in groups_of(numbers):
+            yield here, number, places[here]
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        queries, elements = [_NONE], [_NONE]
+        for number, source in enumerate(self.sources):
+            query, places = source.elements_of(codes)
+            queries.append(query)
+            elements.append(self._elements(number, places))
+        return in_order(np.concatenate(queries), np.concatenate(elements))
+
+
+class DirectedIteration(Gathered):
+    """An iterator: those of its data inputs, and whose turn it was."""
 
     def __init__(self, node: Directed) -> None:
         super().__init__()
@@ -571,35 +623,11 @@ class DirectedIteration(Iteration):
     def num_readings(self) -> int:
         return max(source.num_readings for source in self.sources)
 
-    @property
-    def width(self) -> int | None:
-        return common_width(self.sources)
+    def _of(self, elements: Int64s) -> tuple[Int64s, Int64s]:
+        return self._turns.of(elements)
 
-    def widths(self, elements: Int64s) -> Int64s:
-        found = np.empty(len(elements), np.int64)
-        for here, source, places in self._split(*self._turns.of(elements)):
-            found[here] = source.widths(places)
-        return found
-
-    def examples(self, elements: Int64s) -> Int64s:
-        numbers, places = self._turns.of(elements)
-        widths = np.ones(len(elements), np.int64) if self.width == 1 else self.widths(elements)
-        parts = self._split(numbers, places)
-        return gathered(((here, each.examples(local)) for here, each, local in parts), widths)
-
-    def _split(
-        self, numbers: Int64s, places: Int64s
-    ) -> Iterator[tuple[Int64s | slice, Iteration, Int64s]]:
-        for number, here in groups_of(numbers):
-            yield here, self.sources[number], places[here]
-
-    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        queries, elements = [_NONE], [_NONE]
-        for number, source in enumerate(self.sources):
-            query, places = source.elements_of(codes)
-            queries.append(query)
-            elements.append(self._turns.elements(number, places))
-        return in_order(np.concatenate(queries), np.concatenate(elements))
+    def _elements(self, number: int, places: Int64s) -> Int64s:
+        return self._turns.elements(number, places)
 
 
 # `interleave` and `flat_map` whose function makes known datasets.
@@ -621,6 +649,13 @@ class Interleaved(Node):
     def __init__(self, data: Sequence[Node], order: Chosen, cycle: int, block: int) -> None:
         self.data, self.order, self.cycle, self.block = tuple(data), order.node, cycle, block
         self.inputs = (order.node,)
+        # A reader is one object however often it is opened, since it knows all its iterators.
+        self._sources = {id(leaf): leaf for node in self.data for leaf in _leaves(node)}
+        if not all(leaf.is_fixed for leaf in self._sources.values()):
+            raise UnpredictableOrderError(
+                "the function of an interleave or a flat_map shuffles files for each dataset that "
+                "it makes; shuffle what it is called with"
+            )
         self.shape = shape_of_any(self.data)
 
     @property
@@ -638,10 +673,19 @@ class Interleaved(Node):
         if not 0 <= number < len(self.data):
             raise UsageError(f"interleave: {number} is none of its {len(self.data)} datasets")
         node = self.data[number]
-        return (node if node.is_fixed else deepcopy(node)).iterate()
+        return (node if node.is_fixed else deepcopy(node, dict(self._sources))).iterate()
 
 
-class InterleavedIteration(Iteration):
+def _leaves(node: Node) -> Iterator[Node]:
+    """Yield the sources below a node, also of what functions make."""
+    below = (*node.inputs, *getattr(node, "data", ()))
+    for each in below:
+        yield from _leaves(each)
+    if not below:
+        yield node
+
+
+class InterleavedIteration(Gathered):
     """An iterator: visits of slots, each a run of elements of one dataset.
 
     It follows tensorflow/core/kernels/data/interleave_dataset_op.cc.
@@ -652,7 +696,7 @@ class InterleavedIteration(Iteration):
         self._node, self._order = node, node.order.iterate()
         self._slots: list[int | None] = [None] * node.cycle  # pieces, by their numbers
         self._slot, self._in_block = 0, 0
-        self.pieces: list[Iteration] = []
+        self.sources: list[Iteration] = []
         self._numbers: list[int] = []  # of the dataset that each piece is of
         # The piece of each run, its first element there, and here.
         self._runs: list[tuple[int, int, int]] = []
@@ -668,8 +712,8 @@ class InterleavedIteration(Iteration):
                     self._next_slot()
                 continue
             asked = min(self._node.block - self._in_block, count - done)
-            first = self.pieces[piece].pulled
-            got = self.pieces[piece].pull(asked)
+            first = self.sources[piece].pulled
+            got = self.sources[piece].pull(asked)
             if got:
                 self._runs.append((piece, first, self.pulled + done))
             done, self._in_block = done + got, self._in_block + got
@@ -688,64 +732,37 @@ class InterleavedIteration(Iteration):
             return False
         with readings.counted(on=False):
             (number,) = self._order.examples(np.array([self._order.pulled - 1])).tolist()
-        self._slots[self._slot] = len(self.pieces)
-        self.pieces.append(self._node.opened(number))
+        self._slots[self._slot] = len(self.sources)
+        self.sources.append(self._node.opened(number))
         self._numbers.append(number)
         return True
 
     @property
     def inputs(self) -> Sequence[Iteration]:
-        return (self._order, *self.pieces)
-
-    @property
-    def width(self) -> int | None:
-        return common_width(self.pieces)
+        return (self._order, *self.sources)
 
     @property
     def num_readings(self) -> int:
-        return max((sum(each) for each in self._readings.values()), default=1)
+        totals = Counter(dict.fromkeys(self._numbers, 0))
+        for number, source in zip(self._numbers, self.sources, strict=True):
+            totals[number] += source.num_readings
+        return max(totals.values(), default=1)
 
-    @property
-    def _readings(self) -> dict[int, list[int]]:
-        """The readings of each piece of a dataset, by the number of that."""
-        found: dict[int, list[int]] = {}
-        for number, piece in zip(self._numbers, self.pieces, strict=True):
-            found.setdefault(number, []).append(piece.num_readings if piece.pulled else 0)
-        return found
+    def _counted_from(self, number: int, codes: Int64s) -> Int64s:
+        if not readings.are_counted():
+            return codes
+        # They go on from those of the same dataset that were opened before.
+        before = zip(self._numbers[:number], self.sources, strict=False)
+        return codes + sum(s.num_readings for n, s in before if n == self._numbers[number])
 
-    def _of(self, elements: Int64s) -> Iterator[tuple[int, Int64s | slice, Int64s]]:
-        """Yield (piece, which of the elements, places in the piece)."""
+    def _of(self, elements: Int64s) -> tuple[Int64s, Int64s]:
         runs = np.array(self._runs, np.int64).reshape(-1, 3)
         found = runs[np.searchsorted(runs[:, 2], elements, "right") - 1]
-        places = found[:, 1] + elements - found[:, 2]
-        for piece, here in groups_of(found[:, 0]):
-            yield piece, here, places[here]
+        return found[:, 0], found[:, 1] + elements - found[:, 2]
 
-    def widths(self, elements: Int64s) -> Int64s:
-        found = np.empty(len(elements), np.int64)
-        for piece, here, places in self._of(elements):
-            found[here] = self.pieces[piece].widths(places)
-        return found
-
-    def examples(self, elements: Int64s) -> Int64s:
-        parts = []
-        for piece, here, places in self._of(elements):
-            codes = self.pieces[piece].examples(places)
-            if readings.are_counted():
-                # Numbers of readings go on from those of the same dataset that were opened before.
-                number = self._numbers[piece]
-                codes = codes + sum(self._readings[number][: self._numbers[:piece].count(number)])
-            parts.append((here, codes))
-        return gathered(parts, self.widths(elements))
-
-    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        runs = np.array(self._runs, np.int64).reshape(-1, 3)
-        queries, elements = [_NONE], [_NONE]
-        for number, piece in enumerate(self.pieces):
-            own = runs[runs[:, 0] == number]
-            if len(own):
-                query, places = piece.elements_of(codes)
-                found = own[np.searchsorted(own[:, 1], places, "right") - 1]
-                queries.append(query)
-                elements.append(found[:, 2] + places - found[:, 1])
-        return in_order(np.concatenate(queries), np.concatenate(elements))
+    def _elements(self, number: int, places: Int64s) -> Int64s:
+        runs = np.array([run for run in self._runs if run[0] == number], np.int64).reshape(-1, 3)
+        if not len(runs):
+            return places
+        found = runs[np.searchsorted(runs[:, 1], places, "right") - 1]
+        return found[:, 2] + places - found[:, 1]

@@ -414,13 +414,14 @@ _BY = {
     "how many elements come of each depends on the data": ("flat_map", "interleave"),
     "which elements come, and when, depends on the data": (
         *("group_by_window", "bucket_by_sequence_length", "take_while", "unique"),
-        *("ignore_errors", "rejection_resample"),
+        *("ignore_errors", "rejection_resample", "group_by_reducer"),
     ),
     "the script's own code decides what it yields": ("apply", "from_generator"),
     "what it lists is read by code; list_files('data/*', seed=7) | interleave(cycle_length=4) has "
     "an order": ("list_files",),
     "its files are named by code; TFRecordDataset('data/*') has an order": ("TFRecordDataset",),
-    "what it reads is no dataset of TFDS": ("load", "TextLineDataset"),
+    "what it reads is no dataset of TFDS": ("TextLineDataset",),
+    "what was saved in several parts is read in the order of its own function": ("load",),
     "its elements are random numbers": ("random",),
 }
 WHY_OPEN: Mapping[str, str] = {name: reason for reason, names in _BY.items() for name in names}
@@ -531,6 +532,21 @@ class Range(parts.Source):
     def length(self, others: Sequence[parts.Count]) -> parts.Count:
         """Return how many elements there are."""
         return self.stop
+
+
+class Padding(parts.Source):
+    """`Dataset.from_tensors(x).repeat(count)`: elements of no dataset beside some, all alike.
+
+    They have the id `pad`, and no file.
+    """
+
+    name = "pad"
+    effect = "yields padding, which is of no dataset"
+    count: parts.Number
+
+    def length(self, others: Sequence[parts.Count]) -> parts.Count:
+        """Return how many elements there are."""
+        return self.count
 
 
 class Values(parts.Source):

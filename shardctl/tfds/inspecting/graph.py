@@ -63,7 +63,7 @@ INTERLEAVES = (
     "ParallelInterleaveDatasetV2",
     "ParallelInterleaveDatasetV3",
     "ParallelInterleaveDatasetV4",
-    "LegacyParallelInterleaveDatasetV2",
+    "LegacyParallelInterleaveDatasetV2",  # TFRecordDataset(files, num_parallel_reads=N)
 )
 _CHOOSES_ONLY = (*(op for op in CHOOSES if op != "FilterDataset"), *GUARDS, "PrefetchDataset")
 # Elements that are no data: a script counts or lists them.
@@ -72,7 +72,7 @@ _COUNTED = (
     *("ConcatenateDataset", "RepeatDataset", "TakeDataset", "SkipDataset", "ShardDataset"),
     *(*MAPS, *BATCHES, *GUARDS, "PrefetchDataset"),
 )
-_MOST_LISTED = 1 << 16  # elements of a script's own that are listed one by one
+_MOST_LISTED = 1 << 20  # elements of a script's own that are listed one by one
 _MOST_MADE = 1 << 10  # datasets that a function is asked for
 # Ops that make of a file, or of a draw, what a dataset is built of.
 _RUN = {
@@ -193,25 +193,29 @@ class Operation:
         return tuple(found)
 
     @property
-    def elements(self) -> list[tuple[Any, ...]] | None:
+    def types(self) -> tuple[Any, ...]:
+        """The components of its elements, as TensorSpecs."""
+        tf = tensorflow()
+        # Ops have the list of their types under one of two names.
+        name = "output_types" if "output_types" in self.attributes else "Toutput_types"
+        kinds = map(tf.dtypes.as_dtype, self.attributes[name].list.type)
+        shapes = map(tf.TensorShape, self.shapes)
+        return tuple(tf.TensorSpec(s, t) for s, t in zip(shapes, kinds, strict=True))
+
+    @property
+    def listed(self) -> Any:
         """The elements of the source of `way` as its maps leave them, None where they are data."""
         way = self.way
         maps = [each for each in way if each.op in MAPS and not each.is_identity]
-        below = (*way[0].all(), *maps)
+        below, types = (*way[0].all(), *maps), (way[0], *maps)[-1].types
         if any(each.op not in _COUNTED or each.is_stateful for each in below):
             return None
-        tf = tensorflow()
-        end = maps[-1] if maps else way[0]
-        # Ops have the list of their types under one of two names.
-        name = "output_types" if "output_types" in end.attributes else "Toutput_types"
-        kinds = map(tf.dtypes.as_dtype, end.attributes[name].list.type)
-        nodes = chained(way[0].node, [each.node for each in maps])
-        found = self.graph.dataset(nodes, tuple(tf.TensorSpec(None, kind) for kind in kinds))
-        kinds_of_data = {each.dtype for each in found.element_spec}
-        # Negative: without end, or unknown.
-        if not 0 <= int(found.cardinality()) <= _MOST_LISTED or tf.variant in kinds_of_data:
+        if tensorflow().variant in (each.dtype for each in types):
             return None
-        return list(found.as_numpy_iterator())
+        nodes = chained(way[0].node, [each.node for each in maps])
+        found = self.graph.dataset(nodes, types)
+        # Negative: without end, or unknown.
+        return found if 0 <= int(found.cardinality()) <= _MOST_LISTED else None
 
     @property
     def source_key(self) -> Any:
@@ -241,7 +245,7 @@ def call_name(op: str) -> str:
     ('group_by_window', 'interleave')
     """
     # "LegacyParallelInterleave" and "Interleave" are one call to a user.
-    name = re.sub(r"^(Legacy|Parallel|Global)*", "", _DATASET.sub("", op))
+    name = re.sub(r"^(Legacy|Parallel|Global|Experimental)*", "", _DATASET.sub("", op))
     # CamelCase -> snake_case, at each change from lower to upper case.
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
@@ -251,8 +255,8 @@ def _made(operation: Operation) -> tuple[Operation, ...] | None:
     # Of what it only builds nothing runs here; what it reads or draws while it builds is data.
     if graph.ops_of_body(node) & _RUN or any(map(has_state, operation.inputs[1:])):
         return None
-    way, elements = operation.input.way, operation.input.elements
-    if elements is None or len(elements) > _MOST_MADE:
+    way, listed = operation.input.way, operation.input.listed
+    if listed is None or int(listed.cardinality()) > _MOST_MADE:
         return None
     # The same function under a map, which yields the datasets themselves.
     mapped = tf.compat.v1.NodeDef(name="made", op="MapDataset")
@@ -371,7 +375,7 @@ def operation_of(dataset: Any) -> Operation:
         UsageError: TensorFlow cannot write it as a graph, as of data on another device; or it is
             being traced, so that no dataset is there yet.
     """
-    tf = tensorflow()
+    tf, dataset = tensorflow(), before_copy(dataset)
     # Inside a tf.function the variant is a symbol without a value.
     if not hasattr(dataset._variant_tensor, "numpy"):
         raise UsageError(
@@ -387,6 +391,17 @@ def operation_of(dataset: Any) -> Operation:
             f"TensorFlow does not write this dataset as a graph: {said}; inspect the dataset "
             "before that stage"
         ) from error
+
+
+def before_copy(dataset: Any) -> Any:
+    """Return what a dataset copies to another device at its end, else the dataset itself.
+
+    TensorFlow writes no graph of what copies; the elements and the iterators are those below.
+    """
+    here, names = dataset, ("_PrefetchDataset", "_OptionsDataset")
+    while type(here).__name__ in names:
+        here = here._input_dataset
+    return here._input_dataset if type(here).__name__ == "_CopyToDeviceDataset" else dataset
 
 
 def written(variant: Any) -> Operation:

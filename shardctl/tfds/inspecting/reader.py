@@ -30,6 +30,7 @@ from shardctl.stores.stores import (
     way_below,
 )
 from shardctl.tfds.inspecting.graph import (
+    INTERLEAVES,
     SHUFFLES,
     Function,
     NoConstantError,
@@ -66,8 +67,12 @@ class Listed(NamedTuple):
     sorting: tuple[tuple[str, Any], ...] = ()
 
 
-def listed(pieces: Sequence[Piece], *, file_format: str, compression: str) -> Listed:
+def listed(
+    pieces: Sequence[Piece], *, file_format: str, compression: str, beside: Sequence[str] = ()
+) -> Listed:
     """Return the dataset, spec and file order that list exactly these pieces.
+
+    beside: files of other readers, which are of the same dataset where no metadata says of which.
 
     Raises:
         DatasetError: files that are not there or cannot be counted; a list that no spec says.
@@ -76,7 +81,7 @@ def listed(pieces: Sequence[Piece], *, file_format: str, compression: str) -> Li
     # With dataset_info.json the files are a TFDS dataset; otherwise the records are counted.
     dataset = _dataset_of_folders(paths)
     if dataset is None:
-        dataset = _plain_dataset(paths, file_format, compression)
+        dataset = _plain_dataset([*paths, *map(_whole, beside)], file_format, compression)
     places = _places(dataset)
     rows = [_row(dataset, places[path], piece) for path, piece in zip(paths, pieces, strict=True)]
     spec, sorting = _stated(dataset, rows)
@@ -249,14 +254,6 @@ def _spec(dataset: Dataset, ranges: Sequence[_Row]) -> str:
 # The reader of a pipeline: files opened in turn, as TFDS's or as a script's own interleave.
 
 
-INTERLEAVES = (
-    "ParallelInterleaveDatasetV4",
-    "ParallelInterleaveDatasetV3",
-    "ParallelInterleaveDatasetV2",
-    "InterleaveDataset",
-    "FlatMapDataset",
-    "LegacyParallelInterleaveDatasetV2",  # TFRecordDataset(files, num_parallel_reads=N)
-)
 _TFDS_COLUMNS = 5  # of a row of TFDS's reader: path, name, prefix of ids, skip, take
 
 
@@ -302,8 +299,18 @@ def reads_files(operation: Operation) -> bool:
     return file_function(operation.function) is not None
 
 
-def found_reader(operation: Operation) -> FoundReader:
-    """Return the reader that an interleave or a flat map is.
+def paths_of(operation: Operation) -> list[str]:
+    """Return the files that a reader lists, nothing where they are not understood."""
+    function = None if operation.function is None else file_function(operation.function)
+    try:
+        rows = () if function is None else rows_of(operation.input).columns[function.path].tolist()
+        return list(map(os.fsdecode, rows))
+    except (NoConstantError, IndexError):
+        return []
+
+
+def found_reader(operation: Operation, beside: Sequence[str] = ()) -> FoundReader:
+    """Return the reader that an interleave or a flat map is; `beside` is that of `listed`.
 
     Raises:
         UnknownReaderError: its list of files, or its files, are not understood.
@@ -329,6 +336,7 @@ def found_reader(operation: Operation) -> FoundReader:
             pieces,
             file_format="parquet" if function.is_parquet else "tfrecord",
             compression=function.compression,
+            beside=beside,
         )
     except (NoConstantError, DatasetError, UsageError) as error:
         raise UnknownReaderError(str(error)) from error

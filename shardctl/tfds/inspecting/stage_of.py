@@ -179,16 +179,6 @@ def _keeps_length(operation: Operation) -> bool:
     return len(lengths) == 1 and -1 not in lengths
 
 
-def _legacy_rebatch(operation: Operation, options: Options) -> Made:
-    """Return what tf.distribute makes of batches whose size it does not know."""
-    num_parts, below = operation.number("num_replicas"), operation.input
-    sizes = {int(shape.dim[0].size) if shape.dim else -1 for shape in below.shapes}
-    # Each batch is cut into as many parts, of which the last may be short, or empty.
-    if len(sizes) != 1 or min(sizes) <= 0 or min(sizes) % num_parts or not _splits_batches(below):
-        return Opaque(call="rebatch", reason="batches of unknown size are cut into equal parts")
-    return call.Unbatch(), call.Batch(size=min(sizes) // num_parts)
-
-
 def _rebatch(operation: Operation, options: Options) -> Made:
     value = operation.value("batch_sizes")
     # `rebatch` may name several sizes, which it uses in turn.
@@ -275,7 +265,10 @@ _STAGES: Mapping[str, Callable[[Operation, Options], Made]] = {
     "ScanDataset": _scan,
     "WindowDataset": lambda *_: Opaque(call="window", reason=_WINDOWS),
     "FlatMapDataset": lambda op, _: batched_window(op) or opaque(op),
-    "RebatchDataset": _legacy_rebatch,
+    "DenseToSparseBatchDataset": lambda op, _: call.Batch(size=op.number("batch_size")),
+    "RebatchDataset": lambda *_: Opaque(
+        call="rebatch", reason="tf.distribute cuts batches of unknown size into parts"
+    ),
     **dict.fromkeys(("ShuffleAndRepeatDataset", "ShuffleAndRepeatDatasetV2"), _shuffle_and_repeat),
     # What it parses are the elements, as a map does.
     **dict.fromkeys(("ParallelMapDatasetV2", "ParseExampleDatasetV2"), _parallel_map),

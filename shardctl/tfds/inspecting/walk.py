@@ -15,6 +15,7 @@ from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import readers_of
 from shardctl.stages.stages import WHY_OPEN, Map, Opaque, Pipeline, Range, Shared, WithOptions
 from shardctl.tfdata.mixture import weights_of_logits
+from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting import graph, stage_of
 from shardctl.tfds.inspecting.graph import Function, NoConstantError, Operation, Options, constant
 from shardctl.tfds.inspecting.reader import (
@@ -22,6 +23,7 @@ from shardctl.tfds.inspecting.reader import (
     UnknownReaderError,
     found_reader,
     in_order_of,
+    paths_of,
     reads_files,
 )
 from shardctl.verbs.inspect.answer import no_reader
@@ -35,20 +37,33 @@ _MOST_CHOICES = 1 << 20  # that are written one by one
 
 def walked(root: Operation, options: Options, scans: Scans | None = None) -> FoundPipeline:
     """Return the pipeline that a graph is, with what scans say of stages that depend on data."""
-    walk = _Walk(options, shared_objects(root), scans)
+    beside_files = any(map(reads_files, root.all()))
+    walk = _Walk(options, shared_objects(root), scans, beside_files=beside_files)
     pipeline = walk.pipeline(root, 0)
     return FoundPipeline(pipeline=pipeline, stages=tuple(walk.stages))
 
 
 class _Walk:
-    """The walk over a graph; `shared` are the labels of objects that are used more than once."""
+    """The walk over a graph; `shared` are the labels of objects that are used more than once.
 
-    def __init__(self, options: Options, shared: Mapping[str, str], scans: Scans | None) -> None:
+    beside_files: whether it reads files, so that other elements are padding, if they are alike.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        shared: Mapping[str, str],
+        scans: Scans | None,
+        *,
+        beside_files: bool,
+    ) -> None:
+        self._beside_files = beside_files
         self.stages: list[FoundStage] = []
         self._options = options
         self._shared = shared
         self._scans = scans
         self._known: dict[str, Shared] = {}
+        self._files: list[str] = []  # of the readers that one function makes
 
     def pipeline(self, root: Operation, level: int) -> Pipeline:
         """Return the pipeline that ends with an operation."""
@@ -68,7 +83,7 @@ class _Walk:
         elif chain[0].op in _COMBINE:
             source = self._combination(chain[0], level)
         else:
-            source = _plain_source(chain[0])
+            source = self._plain(chain[0])
         self._note(source, (chain[0],), level)
         return self._behind(source, (), chain[0], chain[1:], level)
 
@@ -106,7 +121,7 @@ class _Walk:
     ) -> tuple[Source, tuple[Stage, ...], Operation, tuple[Operation, ...]]:
         first, rest = chain[0], chain[1:]
         try:
-            reader = found_reader(first)
+            reader = found_reader(first, self._files)
         except UnknownReaderError as error:
             # What no settings of one reader say may be an interleave of readers of a file each.
             if first.made is not None:
@@ -138,6 +153,12 @@ class _Walk:
         )
         return source, tuple(stage for stage, _ in own), last, rest
 
+    def _plain(self, operation: Operation) -> Source:
+        source = _plain_source(operation)
+        if self._beside_files and isinstance(source, Range) and _are_alike(operation):
+            return call.Padding(count=source.stop)
+        return source
+
     def _combination(self, operation: Operation, level: int) -> Source:
         if operation.op == "ZipDataset":
             inputs = tuple(self.pipeline(each, level + 1) for each in operation.inputs)
@@ -166,6 +187,8 @@ class _Walk:
         except NoConstantError as error:
             return Opaque(call=graph.call_name(operation.op), reason=str(error))
         order = _numbered(range(len(datasets)), operation.input.way, self._options)
+        below = (one for each in datasets for one in each.all() if reads_files(one))
+        self._files += [path for one in below for path in paths_of(one)]
         # Of one source that all of them read, the elements of all have their places there.
         is_one = len({_chain(each)[0].source_key for each in datasets}) == 1
         label, inputs = f"source_{len(self.stages)}", []
@@ -268,6 +291,14 @@ def _plain_source(operation: Operation) -> Source:
     return stage_of.opaque(operation) if length is None else Range(stop=length)
 
 
+def _are_alike(operation: Operation) -> bool:
+    """Return whether all elements of a source are one and the same."""
+    if operation.op != "TensorSliceDataset":
+        return operation.op == "TensorDataset"
+    rows = map(constant, operation.others)
+    return all(row is not None and (row == row[:1]).all() for row in rows)
+
+
 def _length(operation: Operation) -> int | None:
     if operation.op == "RangeDataset":
         return len(_range(operation))
@@ -276,11 +307,27 @@ def _length(operation: Operation) -> int | None:
         return graph.num_rows(operation.others[0])
     if operation.op == "TensorDataset":
         return 1
+    if operation.op == "LoadDataset":
+        return _saved_length(operation)
     if operation.op == "ListDataset":
         per_element = len(operation.attributes["output_types"].list.type)
         # A list of elements has its components one after the other.
         return len(operation.others) // per_element
     return None
+
+
+# What `load` does with what was saved in several parts: one after the other of them, in turn.
+_IN_TURN = {"ParallelInterleaveDatasetV4", "Const", "Identity"}
+
+
+def _saved_length(operation: Operation) -> int | None:
+    """Return how many elements `load` reads, None where it may read several parts in turn."""
+    path = operation.value("path")
+    if path is None or operation.graph.ops_in_functions(operation.node) - _IN_TURN:
+        return None
+    parts = tensorflow().io.gfile.glob(f"{path.item().decode()}/*/*.shard")
+    length = int(operation.graph.dataset([operation.node], operation.types).cardinality())
+    return length if len(parts) == 1 and length >= 0 else None
 
 
 def _range(operation: Operation) -> range:
@@ -308,24 +355,32 @@ def _settings_of_interleave(operation: Operation, options: Options) -> dict[str,
 def _choices(selector: Operation, options: Options) -> Pipeline:
     """Return the pipeline of choices, whose elements count by their values."""
     way = selector.way
-    values = chosen_values(way[0])
-    if values is None or any(each.op in graph.MAPS and not each.is_identity for each in way):
-        # What code of the script computes of numbers is computed here too.
-        values = _single(selector.elements)
-    # Choices are listed one by one only up to a limit.
-    if values is None or (not _counts_on(values) and len(values) > _MOST_CHOICES):
+    is_mapped = any(each.op in graph.MAPS and not each.is_identity for each in way)
+    values = _chosen_values(selector, is_mapped=is_mapped)
+    if values is None:
         reason = "what it chooses is computed by code of the script, or is data"
-        return Pipeline(source=Opaque(call=_called(way[0]), reason=reason))
+        called = "map" if is_mapped else _called(way[0])
+        return Pipeline(source=Opaque(call=called, reason=reason))
     return _numbered(values, way, options)
 
 
-def _single(elements: list[tuple[Any, ...]] | None) -> tuple[int, ...] | None:
-    """Return elements that are whole numbers, None where they are anything else."""
-    if elements is None or any(len(each) != 1 for each in elements):
+def _chosen_values(selector: Operation, *, is_mapped: bool) -> Sequence[int] | None:
+    """Return the whole numbers that choices are made of, None where they are none, or data."""
+    first = selector.way[0]
+    if first.op == "RangeDataset" and not is_mapped:
+        try:
+            values = _range(first)
+        except NoConstantError:
+            return None
+        # 0, 1, 2, .. may be of any length; others are listed one by one.
+        return values if _counts_on(values) or len(values) <= _MOST_CHOICES else None
+    listed = selector.listed
+    if listed is None or len(listed.element_spec) != 1:
         return None
-    values = [value for (value,) in elements]
-    is_whole = all(value.ndim == 0 and value.dtype.kind in "iu" for value in values)
-    return tuple(map(int, values)) if is_whole else None
+    (kind,) = listed.element_spec
+    if kind.shape != () or not kind.dtype.is_integer:
+        return None
+    return [value for (batch,) in listed.batch(_MOST_CHOICES) for value in batch.numpy().tolist()]
 
 
 def _numbered(values: Sequence[int], way: tuple[Operation, ...], options: Options) -> Pipeline:
@@ -451,26 +506,6 @@ def _in_few_digits(logit: float) -> float:
     # The shortest decimal with exactly this logarithm; rounding must not change a draw.
     said = (float(f"{near:.{digits}g}") for digits in range(1, 17))
     return next((weight for weight in said if math.log(weight) == logit), near)
-
-
-def chosen_values(operation: Operation) -> Sequence[int] | None:
-    """Return the whole numbers that a source of choices lists, None where it is none.
-
-    Those of a range, which may be of any length, are a range.
-    """
-    try:
-        if operation.op == "RangeDataset":
-            return _range(operation)
-    except NoConstantError:
-        return None
-    if operation.op not in ("TensorSliceDataset", "TensorDataset") or len(operation.others) != 1:
-        return None
-    values = constant(operation.others[0])
-    # Slices list a vector, a single tensor is a scalar.
-    rank = 1 if operation.op == "TensorSliceDataset" else 0
-    if values is None or values.ndim != rank or values.dtype.kind not in "iu":
-        return None
-    return tuple(int(value) for value in values.reshape(-1))
 
 
 # Dataset objects that a script uses more than once; a graph has a copy of them for each use.

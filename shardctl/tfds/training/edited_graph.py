@@ -188,9 +188,7 @@ class EditedGraph:
             and kind != "formed"
             and (batched_window(here) or (not reads_files(here) and here.made is not None))
         ):
-            raise NotRebuildable(
-                "its function makes elements of several others, or datasets of them"
-            )
+            raise NotRebuildable("the function of a flat_map or an interleave makes its elements")
         indexed = source is not None
         # A leaf, or a zip of sources that count alike, is one source. Below such a zip every leaf
         # belongs to it.
@@ -224,11 +222,11 @@ class EditedGraph:
         ops = [node.operation.op for node in self.root.walk() if node.kind == "formed"]
         return len(ops) - ops.count("GroupByWindowDataset")
 
-    def buffer_sizes(self) -> Iterator[int]:
-        """Yield the sizes of the shuffle buffers above the leaves."""
+    def buffer_sizes(self) -> Iterator[tuple[int, int]]:
+        """Yield (size of a shuffle buffer above the leaves, examples of an element in it)."""
         for here in self.root.walk():
             if here.operation.op.startswith("Shuffle"):
-                yield size_of(here.operation)
+                yield size_of(here.operation), self._width(here)
 
     @cached_property
     def merges(self) -> list[GraphNode]:

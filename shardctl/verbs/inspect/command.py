@@ -130,7 +130,7 @@ def inspect(
             scans=_scans(out, runs=scan),
             assume_seeds=assume_seeds,
         )
-        chunks = list(FORMATS.render(out, found, function))
+        chunks = list(FORMATS.render(out, found, str(called)))
     _write(out, chunks, found)
     if not all(one.predictable for one in found):
         raise typer.Exit(1)
