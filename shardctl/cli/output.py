@@ -476,7 +476,8 @@ def formats_of(verb: str, answer: str = "", *, pictures: bool = False, **more: R
     name = f"verbs.{verb}.view:{answer or verb}"
     made = {"table": as_table(f"{name}_table"), "json": as_json(f"{name}_document")}
     made |= {"yaml": as_yaml(f"{name}_document"), "csv": as_csv(f"{name}_rows")}
-    return Formats(renderers={**made, **({"svg": as_svg} if pictures else {}), **more})
+    made |= {"svg": as_svg} if pictures else {}
+    return Formats(renderers=made | {one.replace("_", "-"): more[one] for one in more})
 
 
 def as_svg(answer: tuple[Any, ...], *_: object) -> Iterator[str]:

@@ -13,6 +13,7 @@ from shardctl.base.arrays import Int64s, distinct
 from shardctl.base.text import printable
 from shardctl.draw.tables import Look, Screen, paragraph, slot_styled
 from shardctl.files.documents import Document
+from shardctl.order.example_codes import PAD
 from shardctl.order.order import Order
 from shardctl.order.shard_map import blocks_of
 from shardctl.saved.head import head
@@ -97,7 +98,7 @@ def order_rows(order: Order, chunks: Iterable[Int64s], start: int, screen: Scree
                 splits, shards, _ = order.codes.places(piece)
                 slots = np.full(len(piece), -1)
                 names = [
-                    f"{name}@{shard}"
+                    name if name == PAD else f"{name}@{shard}"
                     for name, shard in zip(order.codes.names(piece), shards.tolist(), strict=True)
                 ]
                 width = max(map(len, names))
@@ -135,7 +136,7 @@ def _leads(order: Order, longest_name: int) -> list[_Lead]:
     if order.has_blocks:
         if order.settings.cycle_length(ordered=order.dataset.ordered) > 1:
             found.append(("slot", 4, lambda at, slot, shard: slot))
-        splits = order.dataset.splits
+        splits = order.codes.dataset.splits
         used = distinct(order.reads.split).tolist()
         last_shards = ((index, splits[index].num_shards - 1) for index in used)
         names = [_shard(order, place, longest_name) for place in last_shards]
@@ -167,7 +168,7 @@ def _shard(order: Order, place: tuple[int, int], longest_name: int) -> str:
     split, shard = place
     if not order.codes.several_splits:
         return str(shard)
-    return f"{printable(order.dataset.splits[split].name, longest_name)}:{shard}"
+    return f"{printable(order.codes.dataset.splits[split].name, longest_name)}:{shard}"
 
 
 def _runs(breaks: NDArray[np.bool_], count: int, longest: int) -> Iterator[tuple[int, int]]:

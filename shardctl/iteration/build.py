@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import Loop
@@ -27,7 +28,7 @@ from shardctl.stages.stages import Pipeline, Prefetch, WithOptions
 from shardctl.tfdata.mixture import cumulative_of, uniform_cumulative
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds, SeedGenerator
 
-SourceOf = Callable[[call.Read], Node]
+SourceOf = Callable[[Any], Node]  # of a `Read`, or of `Padding` beside one
 KeptOf = Callable[[call.ByData], Kept]
 
 
@@ -193,6 +194,7 @@ def _by_data(self: Builder, stage: call.ByData, node: Node) -> Node:
 # What makes the node of a part: of the builder, the part and, of a stage, the node before it.
 NODES: dict[type[parts.Part], Callable[..., Node]] = {
     call.Read: lambda self, source: self.source(source),
+    call.Padding: lambda self, source: self.source(source),
     call.Range: lambda self, source: Source(range(source.stop)),
     call.Values: lambda self, source: Source(source.values),
     call.Zip: lambda self, source: Zip([self.node_of(one) for one in source.inputs]),

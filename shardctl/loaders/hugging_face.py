@@ -52,10 +52,8 @@ def _by_index(config: loader_sequence.LoaderConfig) -> loader_sequence.LoaderSeq
         )
     if config.input_shards is not None:
         raise refused("{} needs {streaming=True}", option("input_shards", config.input_shards))
-    n, share = (
-        config.num_examples,
-        loader_sequence.even_share(config.num_examples, config.host, config.num_hosts),
-    )
+    n = config.num_examples
+    share = loader_sequence.even_share(config.num_examples, config.host, config.num_hosts)
     if n and not share:
         raise refused(
             "{}: datasets raises IndexError for a host that gets none of {} examples",

@@ -81,10 +81,8 @@ def tfds_folders(path: stores.AnyPath) -> list[stores.AnyPath]:
         return [path]
     found: list[stores.AnyPath] = []
     at_once = isinstance(path, stores.RemotePath)
-    level, num_folders = (
-        [path / name for name in stores.subfolders(path) if ".incomplete" not in name],
-        0,
-    )
+    level = [path / name for name in stores.subfolders(path) if ".incomplete" not in name]
+    num_folders = 0
     # Level by level, so that remote folders of one level are asked at the same time.
     for depth in range(_MAX_DEPTH):
         num_folders += len(level)

@@ -11,15 +11,18 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardctl.base import arrays
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import INT64_MAX, TFDS_ID_SEPARATOR
 from shardctl.dataset.dataset import Dataset, Split, shard_named
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.spec.reads import Reads, shard_names
 
@@ -49,6 +52,11 @@ class SplitIds:
         return split, codes - self.starts[split]
 
 
+PAD = "pad"  # the id of padding
+# Padding is one more split, of one example in no file of a dataset.
+_PADDING = Split(name=PAD, shard_lengths=(1,), files=(ShardFiles(names=(PAD,), num_shards=1),))
+
+
 class ExampleCodes:
     """The names of examples: code, `split:id`, `tfds_id`, and the shard they are in.
 
@@ -69,11 +77,17 @@ class ExampleCodes:
     (['test:1'], ['d-test-00000__1'], 5)
     """
 
-    def __init__(self, dataset: Dataset, splits: Iterable[str], *given: Reads) -> None:
-        self.dataset = dataset
+    def __init__(
+        self, dataset: Dataset, splits: Iterable[str], *given: Reads, pads: bool = False
+    ) -> None:
         self.given = given
         wanted = set(splits)
         self._splits = [i for i, s in enumerate(dataset.splits) if s.name in wanted]
+        self.several_splits, self.pads = len(self._splits) > 1, pads
+        if pads:
+            self._splits.append(len(dataset.splits))
+            dataset = replace(dataset, splits=(*dataset.splits, _PADDING))
+        self.dataset = dataset
         # Codes follow the order of the splits in the dataset, not in the spec: two specs over the
         # same splits give an example the same code.
         self.bases: arrays.Int64s = np.zeros(len(dataset.splits), np.int64)
@@ -87,11 +101,6 @@ class ExampleCodes:
         self.splits = SplitIds(names=names, starts=self.bases[self._splits])
         self.num_codes = total
 
-    @property
-    def several_splits(self) -> bool:
-        """Whether ids need the name of their split."""
-        return len(self._splits) > 1
-
     def first_codes(self, reads: Reads) -> arrays.Int64s:
         """Return the code of the first example that each row reads, int64[n]."""
         # Rows of one split share one base, and a base of 0 needs no new array.
@@ -101,17 +110,35 @@ class ExampleCodes:
         return reads.first + (bases[0] if len(bases) == 1 else self.bases[reads.split])
 
     def ids(self, codes: arrays.Int64s) -> list[int] | list[str]:
-        """Return ids as ints, or as `split:id` where there are several splits."""
-        return self.names(codes) if self.several_splits else codes.tolist()
+        """Return ids as ints, or as `split:id` where there are several splits; `pad` of padding."""
+        if self.several_splits:
+            return self.names(codes)
+        return self._padded(codes, codes.tolist())
+
+    def is_padding(self, codes: arrays.Int64s) -> NDArray[np.bool_]:
+        """Return which codes are of padding, bool[q]: all of it has the last code."""
+        return codes == self.num_codes - 1 if self.pads else np.zeros(codes.shape, np.bool_)
+
+    def numbers(self, codes: arrays.Int64s) -> arrays.Int64s:
+        """Return codes for those who take them for ids: padding is -1."""
+        return np.where(self.is_padding(codes), -1, codes) if self.pads else codes
+
+    def _padded(self, codes: arrays.Int64s, names: list[Any], pad: str | None = PAD) -> list[Any]:
+        """Return names with those of padding in their places."""
+        if self.pads:
+            for index in np.flatnonzero(self.is_padding(codes)).tolist():
+                names[index] = pad
+        return names
 
     def names(self, codes: Sequence[int] | arrays.Int64s) -> list[str]:
         """Return ids as text."""
         split, example_ids = self._split_ids(np.asarray(codes, np.int64))
         if not self.several_splits:
-            return list(map(str, example_ids.tolist()))
+            return self._padded(np.asarray(codes), list(map(str, example_ids.tolist())))
         names = [each.name for each in self.dataset.splits]
         pairs = zip(split.tolist(), example_ids.tolist(), strict=True)
-        return [f"{names[which]}:{example_id}" for which, example_id in pairs]
+        found = [f"{names[which]}:{example_id}" for which, example_id in pairs]
+        return self._padded(np.asarray(codes), found)
 
     def split_ids(self, codes: arrays.Int64s) -> arrays.Int64s:
         """Return the ids counted from the start of the split of each, int64[q]."""
@@ -130,7 +157,14 @@ class ExampleCodes:
 
     def tfds_ids(self, codes: Sequence[int] | arrays.Int64s) -> list[str]:
         """Return the ids that `ReadConfig(add_tfds_id=True)` gives the examples."""
-        return self.tfds_ids_at(*self.places(np.asarray(codes, np.int64)))
+        wanted = np.asarray(codes, np.int64)
+        return self._padded(wanted, self.tfds_ids_at(*self.places(wanted)))
+
+    def filenames(
+        self, codes: arrays.Int64s, split: arrays.Int64s, shard: arrays.Int64s
+    ) -> list[str | None]:
+        """Return the names of the files in which examples lie; None of padding."""
+        return self._padded(codes, shard_names(self.dataset.splits, split, shard), None)
 
     def tfds_ids_at(
         self, split: arrays.Int64s, shard: arrays.Int64s, index: arrays.Int64s
@@ -153,6 +187,8 @@ class ExampleCodes:
         Raises:
             UsageError: no id, a split that is not read, an id beyond the split.
         """
+        if self.pads and text == PAD:
+            return self.num_codes - 1
         match = _ID.fullmatch(text)
         # An id without its split would be ambiguous: the ids of each split start at 0.
         if match is None or (match["split"] is None and self.several_splits):
@@ -182,6 +218,8 @@ class ExampleCodes:
         Raises:
             UsageError: not of the form `file__index`, no file that is read, an index beyond it.
         """
+        if self.pads and text in ("", PAD):  # an empty text in real padding
+            return self.num_codes - 1
         match = _TFDS_ID.fullmatch(text)
         if match is None:
             raise UsageError(

@@ -9,7 +9,7 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s, groups_of
 from shardctl.errors import UsageError
-from shardctl.iteration.iteration import UNKNOWN, Leaf, Node
+from shardctl.iteration.iteration import UNKNOWN, Leaf, Node, Source, SourceIteration
 from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.example_codes import RowLookup
 from shardctl.order.order import NONE
@@ -255,6 +255,40 @@ def _seeds(taken: TakenSeeds, repetitions: range) -> Seeds:
     return taken.generator.seeds_of_several(
         range(first + repetitions.start, first + repetitions.stop)
     )
+
+
+class PaddingNode(Source):
+    """Elements of no dataset. Their keys are those of a reader of its own; all have one code."""
+
+    def __init__(self, tickets: ElementKeys, count: int, code: int) -> None:
+        super().__init__(range(tickets.first(0), tickets.first(0) + count))
+        self.tickets, self._code = tickets, code
+        self.iterations: list[PaddingIteration] = []
+
+    def iterate(self) -> PaddingIteration:
+        """Return a new iterator; all have the same keys, so that the first stands for them."""
+        made = PaddingIteration(self.codes)
+        self.iterations = self.iterations or [made]
+        return made
+
+    def tickets_of(self, number: int, codes: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which query, ticket), int64[r] each, of all padding."""
+        asked = np.flatnonzero(codes == self._code)
+        tickets = np.arange(len(self.codes)) + self.tickets.first(0)
+        return np.repeat(asked, len(tickets)), np.tile(tickets, len(asked))
+
+    def codes_of(self, tickets: Int64s) -> Int64s:
+        """Return the code of padding for each of its tickets, int64[q]."""
+        return np.full_like(tickets, self._code)
+
+    def forget(self) -> None:
+        """Do nothing: nothing is kept."""
+
+
+class PaddingIteration(SourceIteration):
+    """An iterator over padding, of which further readings are no epochs of anything."""
+
+    number = num_readings = 0
 
 
 class ReaderIteration(Leaf):

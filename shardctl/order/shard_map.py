@@ -154,7 +154,7 @@ def _visits(order: Order, start: int, stop: int, most: int) -> list[Visit]:
     ids = order.codes.split_ids(codes)
     # The ids that do not follow the one before them, counted up to each position.
     jumps = np.concatenate([[0], np.cumsum(np.diff(ids) != 1)])
-    names = [split.name for split in order.dataset.splits]
+    names = [split.name for split in order.codes.dataset.splits]
     columns = {
         "position": positions[firsts].tolist(),
         "epoch": epochs[firsts].tolist(),

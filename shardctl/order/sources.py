@@ -169,8 +169,12 @@ def refuse_other_sources(stages: ast.Pipeline) -> None:
     Raises:
         UsageError: one is no reader of TFDS.
     """
+    zips = [part for part in parts_of(stages) if isinstance(part, ast.Zip)]
+    zipped = [one for part in zips for inner in part.fed_by for one in sources_of(inner)]
     for source in sources_of(stages):
-        if not isinstance(source, ast.Read):
+        # Padding beside a reader is elements of its own, but in a zip it is a part of examples.
+        is_padding = isinstance(source, ast.Padding) and source not in zipped
+        if not (isinstance(source, ast.Read) or (is_padding and readers_of(stages))):
             raise refused(
                 "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
                 "order is that of what read(..) yields",
@@ -305,6 +309,8 @@ def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[floa
     source, examples, width = pipeline.source, inf, 1.0
     if isinstance(source, ast.Read):
         examples = sizes[source]
+    elif isinstance(source, ast.Padding):
+        examples = source.count
     elif source.fed_by:
         several, widths = zip(*(_extent(one, sizes) for one in source.fed_by), strict=True)
         examples, width = sum(several), sum(widths)

@@ -31,16 +31,17 @@ from shardctl.order.order import (
     Over,
     ignore,
 )
-from shardctl.order.reader_node import ElementKeys, ReaderNode
+from shardctl.order.reader_node import ElementKeys, PaddingNode, ReaderNode
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import stages_of
 from shardctl.spec.reads import joined
-from shardctl.stages.pipelines import parts_of, readers_of
+from shardctl.stages.pipelines import parts_of, readers_of, sources_of
 from shardctl.stages.stages import (
     ByData,
     FlatMap,
     GroupByWindow,
+    Padding,
     Pipeline,
     Read,
     Repeat,
@@ -87,7 +88,9 @@ class StagedOrder(Order):
         self.settings = settings
         reads = readers_of(self.stages)
         self.origins = dict(origins)
-        self.sources = tuple(origins[read].name for read in reads)
+        sources = [*sources_of(self.stages)]
+        names = (origins[one].name if isinstance(one, Read) else one.name for one in sources)
+        self.sources = tuple(names)
         self.readers = dict(readers)
         # In the order in which the stages mention them: that is the numbering of `sources` and of
         # keys.
@@ -97,7 +100,8 @@ class StagedOrder(Order):
         # All readers index the splits of the whole dataset; their copies of it differ in `ordered`
         # alone, so one `files` for all lets their columns be joined.
         given = [replace(order.given, files=dataset) for order in orders]
-        self.codes = ExampleCodes(dataset, [piece.split.name for piece in self.ranges], *given)
+        splits = [piece.split.name for piece in self.ranges]
+        self.codes = ExampleCodes(dataset, splits, *given, pads=len(sources) > len(reads))
         # One numbering for all readers: a code names an example of any of them.
         for order in orders:
             order.codes = self.codes
@@ -105,10 +109,10 @@ class StagedOrder(Order):
         self.given = joined(given)
         self.reads = joined([replace(order.reads, files=dataset) for order in orders])
         self._seeds = ScriptSeeds(settings.global_seed)
-        self.nodes: list[ReaderNode] = []
+        self.nodes: list[ReaderNode | PaddingNode] = []
         # Building has side effects on `_seeds`: each stage without a seed draws one, in the order
         # in which a script would build the stages.
-        self._node = build(self.stages, self._reader_node, seeds=self._seeds, kept=self._kept)
+        self._node = build(self.stages, self._source_node, seeds=self._seeds, kept=self._kept)
         self.is_endless = self._node.is_infinite
         # One reader reads, and nothing behind a repeat mixes its epochs.
         stages = self.stages.stages
@@ -135,15 +139,17 @@ class StagedOrder(Order):
         self.num_drawn_seeds = self._seeds.op_index
         self._root.check()
 
-    def _reader_node(self, read: Read) -> ReaderNode:
-        order = self.readers[read]
-        is_endless = order.settings.repeat_files
-        tickets = ElementKeys(
-            size=None if is_endless else order.epoch_size,
-            reader=len(self.nodes),
-            num_readers=len(self.sources),
-        )
-        node = ReaderNode(order, tickets, self._seeds, has_cardinality=read.has_cardinality)
+    def _source_node(self, source: Read | Padding) -> ReaderNode | PaddingNode:
+        keys = {"reader": len(self.nodes), "num_readers": len(self.sources)}
+        node: ReaderNode | PaddingNode
+        if isinstance(source, Padding):
+            tickets = ElementKeys(size=source.count, **keys)
+            node = PaddingNode(tickets, source.count, self.codes.num_codes - 1)
+        else:
+            order = self.readers[source]
+            size = None if order.settings.repeat_files else order.epoch_size
+            tickets, known = ElementKeys(size=size, **keys), source.has_cardinality
+            node = ReaderNode(order, tickets, self._seeds, has_cardinality=known)
         self.nodes.append(node)
         return node
 

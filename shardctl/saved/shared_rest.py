@@ -9,7 +9,7 @@ anywhere in it, and what is left of it shared out again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -127,10 +127,6 @@ class SharedRest:
         """Return all that is not yielded after so many examples, None for all of them."""
         emitted = self.size if emitted is None else emitted
         return joined([self.files_left(emitted)[0], self.pending(emitted)]).runs()
-
-    def of_files(self, reads: Reads) -> SharedRest:
-        """Return the same share with its files found in another dataset."""
-        return replace(self, reads=reads)
 
     def _between(self, start: int, take: int) -> Reads:
         if take:

@@ -534,6 +534,21 @@ class Range(parts.Source):
         return self.stop
 
 
+class Padding(parts.Source):
+    """`Dataset.from_tensors(x).repeat(count)`: elements of no dataset beside some, all alike.
+
+    They have the id `pad`, and no file.
+    """
+
+    name = "pad"
+    effect = "yields padding, which is of no dataset"
+    count: parts.Number
+
+    def length(self, others: Sequence[parts.Count]) -> parts.Count:
+        """Return how many elements there are."""
+        return self.count
+
+
 class Values(parts.Source):
     """`tf.data.Dataset.from_tensor_slices(values)` of whole numbers, as choices are."""
 

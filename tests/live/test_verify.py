@@ -114,9 +114,8 @@ class Here:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._patch = monkeypatch
         self.version: str | None = "2.13.0"
-        monkeypatch.setattr(
-            module.loader_versions, "installed_version", lambda package: self.version
-        )
+        name = "shardctl.metadata.loader_versions.installed_version"
+        monkeypatch.setattr(name, lambda package: self.version)
 
         def ours(name: str) -> Any:
             return (lambda package: self.version) if name == "installed_version" else provided(name)

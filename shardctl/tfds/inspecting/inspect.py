@@ -543,6 +543,6 @@ _MADE_ANEW = (
 
 
 _SEEDS_ARE_TAKEN = (
-    "{} iterated the dataset before the function returned, so that its shuffles have drawn seeds "
-    "already: iterate another dataset there, made by the same calls"
+    "{} iterates the same shuffles first, which draws their seeds, so that this pass is not their "
+    "first one: iterate another dataset there, made by the same calls"
 )

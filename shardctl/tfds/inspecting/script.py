@@ -110,7 +110,7 @@ class ScriptFunction:
         )
 
     def __str__(self) -> str:
-        return f"{self.module}:{self.function}" if self.function else self.module
+        return f"{self.module}:{self.function if self.expression is None else self.expression}"
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -308,7 +308,9 @@ def chosen(
 
 
 def _at(script: ScriptFunction, found: Mapping[str, Returned], index: str, lines: Lines) -> str:
-    places = [str(one.iterated or lines.of(operation_of(one.dataset))) for one in found.values()]
+    iterated = [one.iterated and one.iterated.line for one in found.values()]
+    made = [lines.of(operation_of(one.dataset)) for one in found.values()]
+    places = [str(line or at) for line, at in zip(iterated, made, strict=True)]
     at = [n for n, place in enumerate(places) if index in (str(n), place)]
     if len(at) != 1:
         known = choices([f"{n} ({place})" for n, place in enumerate(places)])

@@ -34,15 +34,19 @@ _MOST_CHOICES = 1 << 20  # that are written one by one
 
 def walked(root: Operation, options: Options) -> FoundPipeline:
     """Return the pipeline that a graph is."""
-    walk = _Walk(options, shared_objects(root))
+    walk = _Walk(options, shared_objects(root), beside_files=any(map(reads_files, root.all())))
     pipeline = walk.pipeline(root, 0)
     return FoundPipeline(pipeline=pipeline, stages=tuple(walk.stages))
 
 
 class _Walk:
-    """The walk over a graph; `shared` are the labels of objects that are used more than once."""
+    """The walk over a graph; `shared` are the labels of objects that are used more than once.
 
-    def __init__(self, options: Options, shared: Mapping[str, str]) -> None:
+    beside_files: whether it reads files, so that other elements are padding, if they are alike.
+    """
+
+    def __init__(self, options: Options, shared: Mapping[str, str], *, beside_files: bool) -> None:
+        self._beside_files = beside_files
         self.stages: list[FoundStage] = []
         self._options = options
         self._shared = shared
@@ -67,7 +71,7 @@ class _Walk:
         elif chain[0].op in _COMBINE:
             source = self._combination(chain[0], level)
         else:
-            source = _plain_source(chain[0])
+            source = self._plain(chain[0])
         self._note(source, (chain[0],), level)
         return self._behind(source, (), chain[0], chain[1:], level)
 
@@ -136,6 +140,12 @@ class _Walk:
             reader.operations[-1],
         )
         return source, tuple(stage for stage, _ in own), last, rest
+
+    def _plain(self, operation: Operation) -> Source:
+        source = _plain_source(operation)
+        if self._beside_files and isinstance(source, Range) and _are_alike(operation):
+            return call.Padding(count=source.stop)
+        return source
 
     def _combination(self, operation: Operation, level: int) -> Source:
         if operation.op == "ZipDataset":
@@ -265,6 +275,14 @@ def _plain_source(operation: Operation) -> Source:
     except NoConstantError as error:
         return Opaque(call=_called(operation), reason=str(error))
     return stage_of.opaque(operation) if length is None else Range(stop=length)
+
+
+def _are_alike(operation: Operation) -> bool:
+    """Return whether all elements of a source are one and the same."""
+    if operation.op != "TensorSliceDataset":
+        return operation.op == "TensorDataset"
+    rows = map(constant, operation.others)
+    return all(row is not None and (row == row[:1]).all() for row in rows)
 
 
 def _length(operation: Operation) -> int | None:

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import itertools
 import linecache
+import math
 import os
 import pickle
 import random
@@ -141,7 +142,7 @@ def _line_of_script(frame: FrameType | None) -> tuple[SourceLine | None, bool]:
     TFDS iterates what it was given.
     """
     # From the innermost frame outwards: the call in the script, not the library that it calls.
-    while frame is not None and frame.f_code is not _next_of.__code__:
+    while frame is not None and frame.f_code is not of_script.__code__:
         path = frame.f_code.co_filename
         if is_of_script(path):
             text = linecache.getline(path, frame.f_lineno).strip()
@@ -184,6 +185,7 @@ def _roots() -> Iterator[str]:
 # before they are asked for an element. Then a function decides what they read.
 
 Begin = Callable[["Iterated"], Any]
+_MOST_ZEROS = 1 << 24
 _MOST = 16  # elements that a returned object is asked for, or that it asks for
 
 
@@ -193,8 +195,11 @@ class Iterated:
 
     dataset: Any
     line: SourceLine | None
+    begun: bool = False
+    shown: bool = False  # its one element of zeros was yielded
     taken: int = 0
     ended: bool = False
+    refused: str | None = None  # why it may not be read any further
 
     def __str__(self) -> str:
         return str(self.line or "what the function returns")
@@ -212,6 +217,7 @@ class Iterators:
 
     def __init__(self, begin: Begin) -> None:
         self.made: list[Iterated] = []
+        self.called: list[Iterated] = []  # those made before the function returned
         self.begin = begin
         # Not None while what a function returned is asked which datasets it iterates.
         self._asked: list[Iterated] | None = None
@@ -249,21 +255,40 @@ class Iterators:
 
     def _made(self, iterated: Iterated) -> None:
         if self._asked is not None:
-            # Further passes, of this dataset or of one made anew for each.
-            if any(iterated.dataset is one.dataset for one in self._asked) or not self._left:
+            # A further pass. After an iterator that was not read to its end it is none: that one
+            # looked at an element.
+            if any(iterated.dataset is one.dataset and one.ended for one in self._asked):
                 raise _Enough
             self._asked.append(iterated)
         self.made.append(iterated)
 
-    def end_if_asked(self, iterated: Iterated) -> None:
-        """End an iterator at once where it is only asked for, so that nothing is read."""
-        if self._asked is not None:
-            self._left -= 1
-            if iterated not in self._asked:
-                self._asked.append(iterated)
-            if not self._left:
-                raise _Enough
+    def element(self, iterated: Iterated, following: Callable[[], Any]) -> Any:
+        """Return the next element of an iterator, by its own method.
+
+        Where it is only asked for nothing is read: each iterator has one element, of zeros.
+        """
+        if iterated.refused is not None:
+            raise UsageError(iterated.refused)
+        try:
+            found = following() if self._asked is None else self._blank(iterated)
+        except tensorflow().errors.OutOfRangeError:
+            iterated.ended = True
+            raise
+        iterated.taken += self._asked is None
+        return found
+
+    def _blank(self, iterated: Iterated) -> Any:
+        assert self._asked is not None
+        self._left -= 1
+        if not self._left:
+            raise _Enough
+        if iterated not in self._asked:
+            self._asked.append(iterated)
+        blank = None if iterated.shown else _zeros(iterated.dataset)
+        iterated.shown = True
+        if blank is None:
             raise tensorflow().errors.OutOfRangeError(None, None, "")
+        return blank
 
     def of(self, value: Any) -> list[Iterated]:
         """Return what an object iterates that a function returned, by asking it for elements.
@@ -277,9 +302,9 @@ class Iterators:
             return [one for each in parts if hasattr(each, "__next__") for one in self.of(each)]
         self._asked, self._left = (found := []), _MOST
         try:
-            elements = iter(value)
+            elements = of_script(iter, value)
             for _ in range(_MOST):
-                _next_of(elements)
+                of_script(next, elements)
         except (_Enough, StopIteration):
             pass
         except Exception:
@@ -294,13 +319,29 @@ class Iterators:
 _WRAPPERS = (map, zip, filter, enumerate, itertools.islice, itertools.zip_longest)
 
 
+def _zeros(dataset: Any) -> Any:
+    """Return what looks like an element of a dataset, None where it cannot be made."""
+    tf = tensorflow()
+
+    def zeros(spec: Any) -> Any:
+        shape = [size or 1 for size in spec.shape] if spec.shape.rank else []
+        if math.prod(shape) > _MOST_ZEROS:
+            raise ValueError(shape)
+        return tf.zeros(shape, spec.dtype)
+
+    try:
+        return tf.nest.map_structure(zeros, dataset.element_spec)
+    except Exception:  # of any kind: elements may hold what is no tensor
+        return None
+
+
 def _members(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else (value,)
 
 
-def _next_of(elements: Iterator[Any]) -> Any:
-    """Return the next element; in the frames above this one a script runs."""
-    return next(elements)
+def of_script(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function; in the frames above this one a script runs."""
+    return function(*arguments)
 
 
 @cache
@@ -317,21 +358,14 @@ def _watched_kind() -> type:
             if name not in ("_iterator_resource", "_flat_output_types", "_get_next_call_count"):
                 raise AttributeError(name)
             iterators, iterated = self._shardctl
-            iterators.end_if_asked(iterated)
+            iterated.begun = True
             with tensorflow().init_scope():  # the one who asks may be a function that is traced
                 plain(self, iterators.begin(iterated))
             return getattr(self, name)
 
         def _next_internal(self) -> Any:
             iterators, iterated = self._shardctl
-            iterators.end_if_asked(iterated)
-            try:
-                found = super()._next_internal()
-            except tensorflow().errors.OutOfRangeError:
-                iterated.ended = True
-                raise
-            iterated.taken += 1
-            return found
+            return iterators.element(iterated, super()._next_internal)
 
     return Watched
 
@@ -354,6 +388,13 @@ class Returned:
     before: Sequence[Iterated] = ()
     draws: str = ""
     may_draw: str = ""
+
+    def after(self, made: Sequence[Iterated]) -> Returned:
+        """Return it with those of the iterators made before it whose seeds it shares."""
+        earlier = made[: made.index(self.iterated)] if self.iterated in made else made
+        here = set(_reseeded(self.dataset))
+        before = [one for one in earlier if not here.isdisjoint(_reseeded(one.dataset))]
+        return replace(self, before=before)
 
     @property
     def assumptions(self) -> Iterator[str]:
@@ -436,19 +477,24 @@ def _states() -> dict[str, bytes]:
 def _are_alike(one: Returned, other: Returned) -> bool:
     """Return whether two datasets have the same stages and the same constants."""
     first, second = (
-        [(node.op, node.attr["value"].SerializeToString()) for node in graph.nodes.values()]
-        for graph in (
-            operation_of((clones_of(d) or [d])[0]).graph for d in (one.dataset, other.dataset)
-        )
+        [
+            # The resources of shuffles are others in each call, and so are their names.
+            (node.op, node.attr["dtype"].type != _RESOURCE and node.attr["value"].tensor)
+            for node in operation_of((clones_of(each) or [each])[0]).graph.nodes.values()
+        ]
+        for each in (one.dataset, other.dataset)
     )
     return first == second
+
+
+_RESOURCE = 20  # of TensorFlow's types of elements, DT_RESOURCE
 
 
 def _returned_by(function: Callable[[], Any], said: str, lines: Lines) -> dict[str, Returned]:
     iterators, errors = Iterators(lambda iterated: iterated.dataset), list[Exception]()
     with lines.watched(), iterators.watched(every_thread=True):
         value = function()
-        made = [*iterators.made]
+        made = iterators.called = [*iterators.made]
         found = _parts(value, iterators, errors)
         if not found and hasattr(value, "__dict__") and not isinstance(value, _NO_VALUES):
             found = _parts(vars(value), iterators, errors)
@@ -456,7 +502,7 @@ def _returned_by(function: Callable[[], Any], said: str, lines: Lines) -> dict[s
         raise errors[0]
     if not found and hasattr(value, "__next__"):
         # Of a thread that reads ahead, and had begun before it could be asked.
-        found = {str(n): Returned(dataset=one.dataset, iterated=one) for n, one in enumerate(made)}
+        found = _iterating(made, made)
     if not found:
         kind = "nothing" if value is None else f"a {type(value).__name__}"
         raise UsageError(
@@ -470,7 +516,7 @@ def _returned_by(function: Callable[[], Any], said: str, lines: Lines) -> dict[s
     }
     if len(found) == 1:
         found = {"": found.popitem()[1]}
-    return {name: _with_before(one, made) for name, one in found.items()}
+    return found
 
 
 _NO_VALUES = (type, FunctionType, ModuleType)
@@ -482,7 +528,7 @@ def _parts(value: Any, iterators: Iterators, errors: list[Exception]) -> dict[st
     Errors of what it holds are appended.
     """
     if is_dataset(value):
-        return {"": Returned(dataset=value)}
+        return {"": Returned(dataset=value).after(iterators.called)}
     if isinstance(value, list | tuple):
         # Members of a list are named by their index.
         value = dict(enumerate(value))
@@ -492,15 +538,21 @@ def _parts(value: Any, iterators: Iterators, errors: list[Exception]) -> dict[st
             for name, part in value.items()
             for inner, one in _parts(part, iterators, errors).items()
         }
-    several = []
+    several: list[Iterated] = []
     if _may_iterate(value):
         try:
             several = iterators.of(value)
         except Exception as error:  # of any kind, since it is the script's
             errors.append(error)
-    names = map(str, range(len(several))) if len(several) > 1 else [""]
-    made = [Returned(dataset=one.dataset, iterated=one) for one in several]
-    return dict(zip(names, made, strict=False))
+    return _iterating(several, [*iterators.called, *several])
+
+
+def _iterating(several: Sequence[Iterated], made: Sequence[Iterated]) -> dict[str, Returned]:
+    # Of several iterators of one dataset the last one counts, the others looked at an element.
+    last = {id(one.dataset): one for one in several}.values()
+    names = map(str, range(len(last))) if len(last) > 1 else [""]
+    found = [Returned(dataset=one.dataset, iterated=one).after(made) for one in last]
+    return dict(zip(names, found, strict=False))
 
 
 def _may_iterate(value: Any) -> bool:
@@ -508,14 +560,6 @@ def _may_iterate(value: Any) -> bool:
     is_iterable = hasattr(kind, "__iter__") or hasattr(kind, "__getitem__")
     # Texts and arrays, which have elements of their own.
     return is_iterable and not (isinstance(value, str | bytes) or hasattr(value, "__array__"))
-
-
-def _with_before(found: Returned, made: Sequence[Iterated]) -> Returned:
-    own = found.iterated
-    earlier = made[: made.index(own)] if own in made else made
-    here = set(_reseeded(found.dataset))
-    before = [one for one in earlier if not here.isdisjoint(_reseeded(one.dataset))]
-    return replace(found, before=before)
 
 
 def _reseeded(dataset: Any) -> Iterator[int]:

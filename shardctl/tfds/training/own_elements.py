@@ -19,7 +19,7 @@ from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.order import Order, Origin
-from shardctl.order.reader_node import ReaderNode
+from shardctl.order.reader_node import PaddingNode, ReaderNode
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.short_form import settings_of_read, stages_of
@@ -238,6 +238,21 @@ class NodeSource:
         return texts.map(without_autograph(parsed))
 
 
+class PaddingSource(NodeSource):
+    """Elements that are all alike; a key is how many of them came before."""
+
+    def __init__(self, graph: Graph, leaf: GraphNode) -> None:
+        super().__init__(graph, leaf)
+        self._elements, self._size = self._elements.repeat(), -1
+
+
+def _counted(keys: Iterator[Int64s]) -> Iterator[Int64s]:
+    """Yield as many numbers as there are keys, which count on from 0."""
+    at = 0
+    for piece in keys:
+        yield np.arange(at, at := at + len(piece))
+
+
 Source = FileSource | NodeSource
 
 
@@ -354,8 +369,10 @@ class OwnElements:
             return [NodeSource(self._edited.graph, leaf) for leaf in self._edited.root.leaves]
         return [self._file_source(leaf, keyed) for leaf in self._edited.root.leaves]
 
-    def _file_source(self, leaf: GraphNode, order: StagedOrder) -> FileSource:
-        tf = tensorflow()
+    def _file_source(self, leaf: GraphNode, order: StagedOrder) -> Source:
+        tf, node = tensorflow(), order.nodes[leaf.source or 0]
+        if isinstance(node, PaddingNode):
+            return PaddingSource(self._edited.graph, leaf)
         kinds = [tf.dtypes.as_dtype(kind) for kind in leaf.node.attr["output_types"].list.type]
         is_reader = any(word in leaf.node.op for word in _INTERLEAVES)
         # TFDS's reader yields a record, or a record and its id, as strings. Any other reader has
@@ -364,7 +381,6 @@ class OwnElements:
             raise NotRebuildable(f"{leaf.node.op} reads files in a way of its own")
         if " + " in order.dataset.file_format:
             raise NotRebuildable("its datasets have different file formats")
-        node = order.nodes[leaf.source or 0]
         settings = node.reader.settings
         reader = NumberedReader(
             codes=order.codes,
@@ -438,9 +454,11 @@ class Rest:
         A batch that is not full ends its section, since batches are formed anew in each.
         """
         full, at = self.edited.full_width, self.start
+        # An order without end is followed as far as it is asked for: not far for the first element.
+        longest = max(self.stretch // full, 1) if self.elements.is_endless else _LONGEST
         while True:
             with self._lock:
-                most = self.elements.steps_up_to(at + _LONGEST)
+                most = self.elements.steps_up_to(at + longest)
                 if most <= at:
                     return
                 first = self._before(at)
@@ -452,7 +470,7 @@ class Rest:
                 )
                 stop = min(at + stop + 1, most)
             yield np.array([at, stop], np.int64)
-            at = stop
+            at, longest = stop, min(2 * longest, _LONGEST)
 
     def _before(self, element: int) -> int:
         return self.elements.positions_in_step(element - 1).stop if element else 0
@@ -482,6 +500,8 @@ class Rest:
             # Two generators plan the same: one for what is opened, the other for its batches.
             of_source = self.edited.root.leaves[number].source or 0
             keys = self._keys_of(of_source, int(start), int(stop))
+            if isinstance(source, PaddingSource):
+                keys = _counted(keys)
             events = ReadPlan(size=size, end=source.end).events(keys)
             while True:
                 with self._lock:

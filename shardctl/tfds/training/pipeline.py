@@ -28,8 +28,10 @@ from shardctl.stages.part import KernelPair, OfTensorflow, Source, Stage
 from shardctl.stages.stages import Read
 from shardctl.tfds.builder_layout import Builder, builder_of, dataset_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
-from shardctl.tfds.inspecting.inspect import Inspected, inspect, is_dataset
+from shardctl.tfds.inspecting.inspect import Inspected, inspected
+from shardctl.tfds.inspecting.watch import Iterators, Lines, Returned, is_dataset
 from shardctl.tfds.training.edited_graph import NotRebuildable
+from shardctl.tfds.training.iterating_code import IteratingCode
 from shardctl.tfds.training.own_elements import (
     OwnElements,
     element_after,
@@ -288,8 +290,13 @@ def resume_like(
     be continued, which a warning says; the same goes for maps that count in variables, or call
     Python.
 
+    Where a function returns no dataset but what iterates one (a generator, `tfds.as_numpy`), that
+    is called, and its Python code yields what it makes of the rest. This code starts anew: what it
+    keeps itself, as a counter or a buffer of its own, is not resumed.
+
     Args:
-        dataset: a `tf.data.Dataset`, made as the interrupted one was; or a function that makes it.
+        dataset: a `tf.data.Dataset`, made as the interrupted one was; or a function that makes it,
+            or that returns what iterates it.
         consumed: examples yielded in this pass, counted over all of its epochs.
         steps: elements yielded, in place of `consumed`: batches, where it ends with batches.
         pass_index: which iteration of the dataset object was interrupted, from 0.
@@ -307,12 +314,26 @@ def resume_like(
         raise UsageError("give consumed=N examples, or steps=N batches")
     if pass_index < 0:
         raise UsageError(f"pass_index={pass_index}: passes count from 0")
-    # A function is called here, so that inspection sees a dataset that was not iterated.
+    tensorflow()
+    lines, found = Lines(), dataset
     if not is_dataset(dataset):
-        dataset = dataset()
-    inspection = inspect(dataset, loop=loop)
+        iterators = Iterators(lambda iterated: iterated.dataset)
+        with lines.watched(), iterators.watched():
+            found = dataset()
+        if not is_dataset(found):
+            code = IteratingCode(
+                iterators=iterators,
+                lines=lines,
+                left=(consumed if steps is None else steps) or 0,
+                counts_steps=steps is not None,
+                pass_index=pass_index,
+                loop=loop,
+            )
+            return code.resumed(found)
+    made = Returned(dataset=found).after([] if found is dataset else iterators.made)
+    inspection = inspected(made, lines=lines, loop=loop)
     inspection.check_predictable()
-    own = OwnElements.of(dataset, inspection, pass_index)
+    own = OwnElements.of(found, inspection, pass_index)
     if steps is None:
         steps = element_after(own.elements, consumed or 0)
     # `steps_up_to(n)` is n, or less where the order ends before.
@@ -334,25 +355,42 @@ def resume_like(
 class StageCalls:
     """Pipelines as real datasets. `reader` makes what TFDS's reader yields, for each `Read`.
 
+    pad: what padding is in a dataset of numbers; elsewhere it is zeros and empty texts.
+
     A map changes nothing, but is one that TensorFlow does not remove. A shared pipeline is one
     dataset object wherever its label stands.
     """
 
     reader: Callable[[Read], Any]
+    pad: int = 0
     _shared: dict[str, Any] = field(init=False, default_factory=dict)
 
-    def dataset(self, pipeline: call.Pipeline) -> Any:
+    def dataset(self, pipeline: call.Pipeline, like: Any = None) -> Any:
         """Return the `tf.data.Dataset` of a pipeline, made in the order of a script.
+
+        like: the `element_spec` of what padding is concatenated to.
 
         Raises:
             UsageError: a stage is code that stages do not tell, as a filter is.
         """
         # Source first, then stage by stage: the order in which a script makes them. Shuffles
         # without a seed draw theirs in this order.
-        made = self._source(pipeline.source)
+        made = self._padding(pipeline.source, like)
         for stage in pipeline.stages:
             made = self._stage(stage, made)
         return made
+
+    def _padding(self, source: Source, like: Any) -> Any:
+        if not isinstance(source, call.Padding) or like is None:
+            return self._source(source)
+        tf = tensorflow()
+        # Components of unknown length are empty, as a script would have them.
+        zeros = tf.nest.map_structure(
+            lambda one: tf.zeros([size or 0 for size in one.shape], one.dtype), like
+        )
+        if self.pad:  # of codes, which are numbers
+            zeros += self.pad
+        return tf.data.Dataset.from_tensors(zeros).repeat(source.count)
 
     def _source(self, source: Source) -> Any:
         sets = tensorflow().data.Dataset
@@ -389,7 +427,7 @@ class StageCalls:
             case call.AssertCardinality():
                 return made.apply(tf.data.experimental.assert_cardinality(stage.count))
             case call.Concatenate():
-                return made.concatenate(self.dataset(stage.other))
+                return made.concatenate(self.dataset(stage.other, made.element_spec))
             case call.WithOptions():
                 return made.with_options(_options(stage))
         found = stage.in_tf()

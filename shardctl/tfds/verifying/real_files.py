@@ -416,7 +416,7 @@ class IndexRanges:
 
         # The number of examples is asked only if a stage needs it.
         pipeline = stages_of(settings, lambda: order_of(self.resolved, settings).order.num_examples)
-        elements = StageCalls(reader=read_of).dataset(pipeline)
+        elements = StageCalls(reader=read_of, pad=self.codes.num_codes - 1).dataset(pipeline)
         return Reading(elements=elements, codes_of=_codes, shape=shape_of(pipeline))
 
     def _read(

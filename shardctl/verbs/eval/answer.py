@@ -5,8 +5,8 @@ Source of the questions, and of "infinite padding": Flax, "Processing the entire
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -68,6 +68,7 @@ class Evaluation(EqualByItems, Tabular):
     partial_is_last: whether it is the last batch of a host alone that may be partial.
     is_simple: whether hosts yield their share once, one example after the other, as
         `shardctl.tfds.evaluation` does; else another loader or stages decide.
+    own_padding: padding that the stages yield, on all hosts, with partial batches or without.
     other_epochs: what becomes of further epochs, "" where there are none.
     """
 
@@ -89,6 +90,7 @@ class Evaluation(EqualByItems, Tabular):
     num_left_out: int = 0
     partial_is_last: bool = True
     is_simple: bool = True
+    own_padding: Mapping[str, int] = field(default_factory=dict)
     other_epochs: str = ""
     warnings: tuple[str, ...] = ()
     refusal: str | None = None
@@ -291,6 +293,7 @@ def evaluate(
         num_left_out=sharing.reads.num_examples - ragged.num_seen,
         partial_is_last=ragged.partial_is_last,
         is_simple=sharing.is_simple,
+        own_padding={"ragged": ragged.num_padding, "drop": full.num_padding},
         other_epochs=_OTHER_EPOCHS if epochs > 1 else "",
         warnings=(
             *sharing.resolved.warnings,

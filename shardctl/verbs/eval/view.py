@@ -88,7 +88,8 @@ def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
     # What a loader leaves out is lost in each way.
     lost = [dropped.get(way, 0) + evaluation.num_left_out for way in REMAINDERS]
     yield ("examples lost", *(tables.Cell(f"{n:,}", "warning" if n else "") for n in lost))
-    yield ("padding", *(f"{padding if way == 'pad' else 0:,}" for way in REMAINDERS))
+    own = {**evaluation.own_padding, "pad": padding}
+    yield ("padding", *(f"{own.get(way, 0):,}" for way in REMAINDERS))
     yield ("XLA shapes", *(f"{evaluation.distinct_shapes(way):,}" for way in REMAINDERS))
 
 
@@ -164,6 +165,8 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
         yield f"{lost:,} of {evaluation.total:,} examples lost ({lost / evaluation.total:.3%})"
     if evaluation.num_repeated or evaluation.num_left_out or not evaluation.is_simple:
         yield from _of_sharer_advice(evaluation)
+    if own := evaluation.own_padding.get(remainder):
+        yield f"the stages yield {own:,} elements of padding; mask them out of the metrics"
     yield from (_sentence(cure, evaluation) for cure in cures(evaluation))
     if remainder == "ragged":
         yield from _ragged_advice(evaluation)

@@ -150,6 +150,7 @@ class Run:
 
     sizes: the different sizes of a batch. num_seen: different examples that any host yields.
     partial_is_last: whether only the last batch of a host may be smaller than others.
+    num_padding: padding that the stages yield, which is no example.
     """
 
     num_examples: Int64s
@@ -157,19 +158,27 @@ class Run:
     sizes: tuple[int, ...]
     num_seen: int
     partial_is_last: bool = True
+    num_padding: int = 0
 
 
-def run_of(orders: Sequence[Order], which: Int64s, num_seen: int) -> Run:
-    """Return what hosts yield, each of which has one of the orders, int64[num_hosts]."""
+def run_of(
+    orders: Sequence[Order], which: Int64s, num_seen: int, num_padding: Sequence[int] = (0,)
+) -> Run:
+    """Return what hosts yield, each of which has one of the orders, int64[num_hosts].
+
+    num_padding: how much of each order is padding, which is no example.
+    """
+    padding = np.array(num_padding)
     widths = [_widths(order) for order in orders]
     most = max((int(one.max(initial=0)) for one in widths), default=0)
     # `which` gives each host its order: hosts with equal shares have one.
     return Run(
-        num_examples=np.array([order.num_examples for order in orders], np.int64)[which],
+        num_examples=(np.array([one.num_examples for one in orders]) - padding)[which],
         num_steps=np.array([order.num_steps for order in orders], np.int64)[which],
         sizes=tuple(np.unique(np.concatenate(widths)).tolist()),
         num_seen=num_seen,
         partial_is_last=all(bool((one[:-1] == most).all()) for one in widths),
+        num_padding=int((padding + np.zeros(len(orders), np.int64))[which].sum()),
     )
 
 
@@ -554,7 +563,7 @@ class OfReaders:
                 num_seen=int(np.minimum(sizes[0], examples).sum()),
             )
         shares, which = _distinct(sizes)
-        orders, seen = list(self._orders(pipeline, shares)), []
+        orders, seen, padding = list(self._orders(pipeline, shares)), [], []
         for order in orders:
             if order.is_endless:
                 raise refused(
@@ -568,10 +577,13 @@ class OfReaders:
                 )
             # Different examples that are seen, per share.
             found = np.zeros(order.dataset.splits[0].num_examples, np.bool_)
+            padding.append(0)
             for codes in order.chunks(0, order.num_examples):
-                found[codes] = True
+                is_padding = order.codes.is_padding(codes)
+                found[codes[~is_padding]] = True
+                padding[-1] += int(is_padding.sum())
             seen.append(int(found.sum()))
-        return run_of(orders, which, int(np.array(seen)[which].sum()))
+        return run_of(orders, which, int(np.array(seen)[which].sum()), padding)
 
 
 def in_batches(pipeline: tf_stages.Pipeline, size: int, *, drop: bool) -> tf_stages.Pipeline:

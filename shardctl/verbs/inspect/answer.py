@@ -183,8 +183,9 @@ class Inspection(Tabular):
         """Return what a pass yields, batches flattened: int64[n].
 
         They are the ids of the dataset, as `split:id` (a list of str) where several splits are
-        read; of `range` and of tensor slices the indices of the elements. What is
-        zipped by its index has one; of a zip of several orders each part has its own.
+        read; of padding, which is constant elements behind `concatenate`, "pad", in a list; of
+        `range` and of tensor slices the indices of the elements. What is zipped by its index has
+        one; of a zip of several orders each part has its own.
 
         Args:
             pass_index: which iteration of the dataset object, from 0.
@@ -200,7 +201,9 @@ class Inspection(Tabular):
         if order.is_endless:
             raise UsageError(_ENDLESS)
         codes = order.read(0, order.num_examples)
-        return order.codes.names(codes) if order.codes.several_splits else codes
+        if order.codes.several_splits or order.codes.is_padding(codes).any():
+            return order.codes.ids(codes)
+        return codes
 
     @checked
     def order(self, pass_index: int = 0) -> PlannedOrder:

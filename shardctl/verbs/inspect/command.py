@@ -125,7 +125,7 @@ def inspect(
             index=script.dataset_index,
             assume_seeds=assume_seeds,
         )
-        chunks = list(FORMATS.render(out, found, function))
+        chunks = list(FORMATS.render(out, found, str(called)))
     _write(out, chunks, found)
     if not all(one.predictable for one in found):
         raise typer.Exit(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,11 @@ from shardctl.errors import UsageError
 from shardctl.stores.stores import read_file
 
 _MOST = 20  # functions that people are shown
+# What code names that makes a dataset, or iterates one.
+_OF_DATASETS = re.compile(
+    r"\b(as_dataset|as_numpy|as_numpy_iterator|batch|prefetch|shuffle|repeat|from_tensor_slices|"
+    r"TFRecordDataset|Dataset|Iterator|Iterable|Generator|tfds\.load)\b"
+)
 
 
 def is_script(reference: str) -> bool:
@@ -33,7 +39,7 @@ def functions_to_name(reference: str, command: str) -> tuple[list[str], UsageErr
         return [], UsageError(f"{shown} cannot be read as Python")
     if not found:
         return [], UsageError(f"{shown} has no function; write one that returns a tf.data.Dataset")
-    lines = [f"functions of {printable(path)}, which was not run:"]
+    lines = [f"functions of {printable(path)}, which was not run, those that make datasets first:"]
     lines += [
         printable(f"  line {one.lineno}: {one.name}({ast.unparse(one.args)})", 300)
         for one in found[:_MOST]
@@ -49,8 +55,11 @@ def functions_to_name(reference: str, command: str) -> tuple[list[str], UsageErr
 def functions_of(text: bytes) -> list[ast.FunctionDef]:
     """Return the public functions at the top level of a script, in the order of their lines.
 
-    >>> [found.name for found in functions_of(b"def make(split): pass")]
-    ['make']
+    First come those whose code looks as if it made a dataset, or iterated one.
+
+    >>> text = b"def main(): pass\\ndef make(split): return tfds.load('toy', split=split)"
+    >>> [found.name for found in functions_of(text)]
+    ['make', 'main']
 
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: it is no Python, or nested too deeply.
@@ -60,7 +69,13 @@ def functions_of(text: bytes) -> list[ast.FunctionDef]:
         tree = ast.parse(text)
     functions = (node for node in _statements(tree) if isinstance(node, ast.FunctionDef))
     by_name = {one.name: one for one in functions if not one.name.startswith("_")}
-    return sorted(by_name.values(), key=lambda one: one.lineno)
+    return sorted(by_name.values(), key=lambda one: (not _shows_dataset(one), one.lineno))
+
+
+def _shows_dataset(function: ast.FunctionDef) -> bool:
+    gives = (ast.Yield, ast.YieldFrom, ast.Return)
+    returns = any(isinstance(node, gives) and node.value for node in ast.walk(function))
+    return returns and _OF_DATASETS.search(ast.unparse(function)) is not None
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:

@@ -34,10 +34,8 @@ def fixed(
             left = again(changed)
         except ShardctlError:  # another setting needs the one that would go
             continue
-        kind, (old, new) = (
-            _kind(finding),
-            (Counter(map(_kind, one.findings)) for one in (found, left)),
-        )
+        kind = _kind(finding)
+        old, new = (Counter(map(_kind, one.findings)) for one in (found, left))
         # Fewer findings of this kind, and no new error: keep the change, and begin again with what
         # is found in the changed file.
         if new[kind] < old[kind] and not any(severity == "error" for _, severity in new - old):

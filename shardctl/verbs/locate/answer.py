@@ -22,7 +22,6 @@ from shardctl.order.order import MAX_POSITIONS, Order, check_answerable
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import SettingsLike
-from shardctl.spec.reads import shard_names
 
 _NONE = np.empty(0, np.int64)
 _PIECE = 4096  # matches that are made together
@@ -32,7 +31,7 @@ QueryKind = Literal["position", "step", "id", "tfds-id"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Match:
-    """An example in the order: `step` is its batch, None without batches.
+    """An example in the order: `step` is its batch, None without batches; padding has no file.
 
     `index_in_batch` counts within the batch, `index_in_shard` within the file.
     """
@@ -42,8 +41,8 @@ class Match:
     step: int | None
     id: int | str
     tfds_id: str
-    filename: str
-    index_in_shard: int
+    filename: str | None
+    index_in_shard: int | None
     index_in_batch: int | None = None
 
 
@@ -64,14 +63,16 @@ MATCH_FIELDS = ("position", "epoch", "step", "id", "tfds_id", "filename", "index
 def match_columns(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Cell]:
     """Return the MATCH_FIELDS of the examples with these codes and positions as columns."""
     split, shard, index = order.codes.places(codes)
+    padding = order.codes.is_padding(codes)
+    indices = [None if pad else i for i, pad in zip(index.tolist(), padding, strict=True)]
     return [
         positions,
         order.epoch_of(positions),
         order.steps_of(positions)[0] if order.has_steps else None,
         order.codes.ids(codes),
-        order.codes.tfds_ids_at(split, shard, index),
-        shard_names(order.dataset.splits, split, shard),
-        index,
+        order.codes.tfds_ids(codes),
+        order.codes.filenames(codes, split, shard),
+        indices if padding.any() else index,
     ]
 
 

@@ -111,7 +111,7 @@ _AT_ONCE = 500
 
 def _runs(located: Located) -> Iterator[tuple[str, int, int]]:
     """Yield the split and the ids [start, stop) of examples that follow each other in it."""
-    codes, splits = located.order.codes, located.order.dataset.splits
+    codes, splits = located.order.codes, located.order.codes.dataset.splits
     split, ids = codes.places(located.codes)[0], codes.split_ids(located.codes)
     breaks = np.flatnonzero((np.diff(ids) != 1) | (np.diff(split) != 0)) + 1
     for first, stop in pairwise([0, *breaks.tolist(), len(ids)]):

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import compress, islice
 from typing import Any, Literal
 
 import numpy as np
@@ -34,7 +34,7 @@ from shardctl.spec.reads import Reads, joined, reads_of
 from shardctl.spec.subsplit import Resolved, SplitRange
 from shardctl.stages import stages as tf_stages
 from shardctl.stages.part import Stage
-from shardctl.stages.pipelines import last_batch, parts_of, readers_of
+from shardctl.stages.pipelines import last_batch, parts_of, readers_of, sources_of
 from shardctl.stages.stages import ByData, Opaque, Shard, Skip, Take
 from shardctl.stages.text import text_of_part
 from shardctl.verbs.resume import rest_of_epoch
@@ -230,14 +230,15 @@ def _of_stages(order: Order, consumed: int) -> dict[str, Any]:
     assert isinstance(order, StagedOrder)
     left = resume_plan.WITHOUT_END if order.is_endless else order.num_examples - consumed
     readers = readers_of(order.stages)
-    counts = [consumed] if len(readers) == 1 else order.consumed(consumed)
+    counts = [consumed] if len(order.sources) == 1 else order.consumed(consumed)
+    of_files = [isinstance(source, tf_stages.Read) for source in sources_of(order.stages)]
     return {
         "epoch": rest_of_epoch.epoch_at(order, consumed),
         "remaining": left,
         "remaining_total": left,
         "sources": tuple(
             resume_plan.ConsumedSource(data=read.data, spec=read.spec, consumed=count)
-            for read, count in zip(readers, counts, strict=True)
+            for read, count in zip(readers, compress(counts, of_files), strict=True)
         ),
         **_by_instructions(order, consumed, left),
     }

@@ -52,7 +52,7 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
         hosts=tuple(
             replace(host, instructions=_found(host.instructions, dataset)) for host in plan.hosts
         ),
-        shared=plan.shared and plan.shared.of_files(_found(plan.shared.reads, dataset)),
+        shared=plan.shared and replace(plan.shared, reads=_found(plan.shared.reads, dataset)),
     )
     resolved = _checked_spec(found, given)
     said = format_warnings(dataset, resolved.ranges) if plan.settings.reader.on_tf_data else ()

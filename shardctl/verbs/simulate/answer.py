@@ -34,8 +34,9 @@ class Simulation(Tabular):
 
     @property
     def ids(self) -> Ids:
-        """The codes of the examples, int64[take]; computed anew whenever they are asked for."""
-        return self.order.read(self.skip, self.skip + self.take).view(Ids)
+        """The codes of the examples, int64[take], -1 of padding; computed anew each time."""
+        codes = self.order.read(self.skip, self.skip + self.take)
+        return self.order.codes.numbers(codes).view(Ids)
 
     def __repr__(self) -> str:
         last = self.skip + self.take - 1

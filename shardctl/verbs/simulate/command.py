@@ -15,7 +15,7 @@ FORMATS = output.formats_of(
     "simulate",
     pictures=True,
     ids=output.as_text(f"{_VIEW}:id_lines"),
-    **{"tfds-ids": output.as_text(f"{_VIEW}:tfds_id_lines")},
+    tfds_ids=output.as_text(f"{_VIEW}:tfds_id_lines"),
     jsonl=output.as_text(f"{_VIEW}:simulate_lines"),
     npy=output.as_text(f"{_VIEW}:array_file"),
     python=output.as_code(f"{_VIEW}:simulate_python"),

@@ -113,7 +113,7 @@ def array_file(simulation: Simulation) -> Iterator[bytes | memoryview]:
     yield header.getvalue()
     for codes in simulation.chunks():
         # A view of bytes: nothing is copied.
-        yield codes.astype("<i8", copy=False).data.cast("B")
+        yield simulation.order.codes.numbers(codes).astype("<i8", copy=False).data.cast("B")
 
 
 # The order as code: the calls of TFDS and tf.data that have it.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shardctl.tfds
-from shardctl.errors import UsageError
+from shardctl.errors import ShardctlError, UsageError
 from shardctl.tfds.inspecting.graph import operation_of
 from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
 from shardctl.tfds.inspecting.watch import Lines, is_of_script
@@ -150,6 +151,235 @@ def test_files_listed_without_a_seed_are_told_of_the_call_of_the_script(
     (found,) = shardctl.tfds.inspect(listed.interleave(tf.data.TFRecordDataset)).open
     assert found.cure is not None
     assert found.cure.text == "seed=0 in list_files"
+
+
+# What a function returns in place of a dataset, after the shapes of flax, clu and TFDS.
+
+SHAPES = """
+import collections, itertools, queue, threading
+import tensorflow as tf
+import tensorflow_datasets as tfds
+
+def make(n=21, seed=3):
+    return tf.data.Dataset.range(n).shuffle(7, seed=seed).batch(4)
+
+def as_numpy(): return tfds.as_numpy(make())
+def iterator(): return iter(make())
+def mapped(): return map(lambda batch: batch * 2, make().as_numpy_iterator())
+def zipped(): return zip(tfds.as_numpy(make()), tfds.as_numpy(make(9)))
+def chained(): return itertools.chain(tfds.as_numpy(make()), make(9))
+def generator():
+    for batch in make():
+        yield batch + 1
+def prefetch_to_device(iterator, size):
+    ready = collections.deque(itertools.islice(iterator, size))
+    while ready:
+        yield ready.popleft()
+        ready.extend(itertools.islice(iterator, 1))
+def flax(): return prefetch_to_device(map(lambda batch: batch, make()), 2)
+class Batches:
+    def __init__(self, dataset):
+        self._iterator = iter(dataset)
+    def __next__(self):
+        return {"batch": next(self._iterator).numpy()}
+    def __iter__(self):
+        return self
+def clu(): return Batches(make().repeat(2))
+class Loader:
+    def __init__(self):
+        self.train, self.test = make(), make(9).as_numpy_iterator()
+def loader(): return Loader()
+def both(): return {"train": flax(), "test": as_numpy(), "size": 3}
+def epochs():
+    ds = make()
+    for epoch in range(3):
+        for batch in ds:
+            yield epoch, batch
+def endless():
+    ds = make()
+    while True:
+        yield from ds
+def anew():
+    for seed in itertools.count():
+        yield from make(5, seed)
+def peeks():
+    ds = make()
+    next(iter(ds))
+    return ds
+def peeks_inside():
+    ds = make()
+    print(next(iter(ds)).shape)
+    yield from ds
+def peeks_in_order():
+    ds = tf.data.Dataset.range(5)
+    next(iter(ds))
+    return tfds.as_numpy(ds)
+def shared():
+    ds = make()
+    yield from ds.take(2)
+    yield from ds.skip(2)
+def puts_back():
+    iterator = iter(make())
+    return itertools.chain([next(iterator)], iterator)
+def threaded():
+    found, ds = queue.Queue(), make()
+    def read():
+        for batch in ds:
+            found.put(batch)
+        found.put(None)
+    threading.Thread(target=read).start()
+    return iter(found.get, None)
+def fails():
+    yield from make(1 // 0)
+def with_config(config, n=1):
+    return make(config.data.n, n)
+"""
+CONFIG = """
+class Fields(dict):
+    __getattr__, __setattr__ = dict.__getitem__, dict.__setitem__
+def get_config(n=9):
+    return Fields(data=Fields(n=int(n)))
+"""
+
+
+@pytest.fixture
+def shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "shapes.py").write_text(SHAPES)
+    (tmp_path / "default.py").write_text(CONFIG)
+    monkeypatch.chdir(tmp_path)
+    for name in ("shapes", "default"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return "shapes.py"
+
+
+@pytest.mark.parametrize(
+    ("function", "sizes"),
+    [
+        *((name, {"": 21}) for name in ("as_numpy", "iterator", "mapped", "generator", "flax")),
+        *((name, {"": 21}) for name in ("clu", "epochs", "endless", "puts_back", "threaded")),
+        ("zipped", {"0": 21, "1": 9}),
+        ("chained", {"0": 21, "1": 9}),
+        ("loader", {"train": 21, "test": 9}),
+        ("both", {"train": 21, "test": 21}),
+        ("anew", {str(number): 5 for number in range(8)}),
+        ("peeks_in_order", {"": 5}),
+    ],
+)
+def test_what_iterates_a_dataset_is_answered_by_it(
+    shapes: str, function: str, sizes: dict[str, int]
+) -> None:
+    found = inspect_script(ScriptFunction.parsed(f"{shapes}:{function}"))
+    assert {one.name: one.stages[0].call for one in found} == {
+        name: f"range({size})" for name, size in sizes.items()
+    }
+    for one in found:
+        assert one.predictable
+        is_dataset = (function, one.name) == ("loader", "train")
+        assert any("iterates the dataset in Python" in said for said in one.assumptions) != (
+            is_dataset
+        )
+
+
+@pytest.mark.parametrize("function", ["peeks", "peeks_inside", "shared"])
+def test_a_dataset_that_was_looked_at_has_another_first_pass(shapes: str, function: str) -> None:
+    found = inspect_script(ScriptFunction.parsed(f"{shapes}:{function}"))
+    refused = found[-1].refused
+    assert refused is not None
+    assert "iterates the same shuffles first" in refused
+    # The prediction of the first pass would have been wrong.
+    real = getattr(sys.modules["shapes"], function)()
+    ids = [int(number) for batch in real for number in batch]
+    assert ids != replace(found[-1], refused=None).ids().tolist()
+
+
+def test_one_of_several_is_chosen_by_number_or_line(shapes: str) -> None:
+    chained = ScriptFunction.parsed(f"{shapes}:chained")
+    for index in ("1", "shapes.py:7"):
+        if index == "1":
+            (one,) = inspect_script(chained, index=index)
+            assert one.stages[0].call == "range(9)"
+        else:
+            with pytest.raises(UsageError, match=r"is needed: 0 \(shapes.py:7\), 1 \(shapes"):
+                inspect_script(chained, index=index)
+
+
+@pytest.mark.parametrize(
+    ("reference", "words", "how", "calls"),
+    [
+        ("shapes.py", [], {"expression": "make(5, seed=1)"}, ["range(5)", "shuffle(7, seed=1)"]),
+        ("shapes:make", [], {"expression": "lambda: make(6)"}, ["range(6)", "shuffle(7, seed=3)"]),
+        ("shapes.py:with_config", ["n=2"], {"config": "default.py"}, ["range(9)"]),
+        ("shapes.py:with_config", [], {"config": "default.py:8"}, ["range(8)"]),
+        ("shapes.py:with_config", ["config.data.n=7"], {"config": "default.py"}, ["range(7)"]),
+        (
+            "shapes.py",
+            [],
+            {"config": "default.py", "expression": "make(config.data.n)"},
+            ["range(9)"],
+        ),
+    ],
+)
+def test_a_function_is_called_by_expression_or_config(
+    shapes: str, reference: str, words: list[str], how: dict[str, str], calls: list[str]
+) -> None:
+    (found,) = inspect_script(ScriptFunction.parsed(reference, words, **how))
+    assert [stage.call for stage in found.stages][: len(calls)] == calls
+
+
+@pytest.mark.parametrize(
+    ("reference", "words", "how", "message"),
+    [
+        ("shapes.py:fails", [], {}, r"failed with ZeroDivisionError: .* \(shapes.py:\d+: yield"),
+        ("shapes.py", [], {"expression": "mak()"}, r"^shapes.py:mak\(\) failed with NameError"),
+        ("shapes.py", [], {"expression": "make("}, "SyntaxError"),
+        ("shapes.py", ["3"], {"expression": "make()"}, "leave out the words after --"),
+        ("shapes.py:with_config", ["config.n=3"], {}, "give --config FILE"),
+        ("shapes.py:with_config", ["config.m=3"], {"config": "default.py"}, "has no field 'm'"),
+        ("shapes.py:with_config", [], {"config": "shapes.py"}, "has no function get_config"),
+        ("shapes.py:with_config", [], {"config": "none.py"}, "no file 'none.py'"),
+    ],
+)
+def test_a_bad_call_or_config_is_one_line(
+    shapes: str, reference: str, words: list[str], how: dict[str, str], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        inspect_script(ScriptFunction.parsed(reference, words, **how))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:.* iterates the dataset in Python")
+@pytest.mark.parametrize(
+    "function", ["as_numpy", "iterator", "generator", "flax", "clu", "epochs", "chained", "mapped"]
+)
+def test_python_code_resumes_on_what_its_dataset_has_left(shapes: str, function: str) -> None:
+    make: Any = ScriptFunction.parsed(f"{shapes}:{function}").called(callable)
+    whole = list(map(str, make()))
+    for steps in (0, 2, len(whole) - 1, len(whole)):
+        rest = shardctl.tfds.resume_like(make, steps=steps)
+        assert list(map(str, rest)) == whole[steps:]
+    with pytest.raises(UsageError, match="1 more than what the function returned has"):
+        list(shardctl.tfds.resume_like(make, steps=len(whole) + 1))
+
+
+@pytest.mark.filterwarnings("ignore:.* iterates the dataset in Python")
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("zipped", "before the iteration of what the function returns has ended"),
+        ("peeks_inside", "before the iteration of shapes.py"),
+        ("puts_back", "iterates no dataset here; call ds = resume_like"),
+        ("peeks", "iterates the same shuffles first"),
+        ("shared", "iterates the same shuffles first"),
+        ("loader", "returned a Loader"),
+        ("both", "as lambda: make"),
+    ],
+)
+def test_what_cannot_be_resumed_around_is_resumed_inside(
+    shapes: str, function: str, message: str
+) -> None:
+    make: Any = ScriptFunction.parsed(f"{shapes}:{function}").called(callable)
+    with pytest.raises(ShardctlError, match=message):
+        list(shardctl.tfds.resume_like(make, steps=1))
 
 
 # Which line of a script makes each dataset; nothing of TensorFlow stays changed.

@@ -172,7 +172,7 @@ async def later(): pass
     ran = shardctl(command, "my train.py")
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert ran.stderr.splitlines() == [
-        "functions of my train.py, which was not run:",
+        "functions of my train.py, which was not run, those that make datasets first:",
         "  line 5: with_split(split, *, size, seed=7)",
         f"{command} one of them:",
         f"  shardctl {command} 'my train.py:with_split'",

@@ -177,11 +177,10 @@ def test_an_interrupt_ends_it(delay: float, tmp_path: Path) -> None:
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Versions of libraries that seem to be installed; a toy runs in the place of PyTorch."""
-    import shardctl.live.verify as bridge
     from shardctl.loaders.loader import LOADERS
 
     found = {"torch": "2.13.0"}
-    monkeypatch.setattr(bridge, "installed_version", found.get)
+    monkeypatch.setattr("shardctl.metadata.loader_versions.installed_version", found.get)
     toy = replace(LOADERS["torch"], calls="tests.live.toy_loaders:InOrder")
     monkeypatch.setitem(LOADERS, "torch", toy)
     return found

@@ -1,0 +1,120 @@
+"""Python code that iterates a dataset, resumed: it runs on what the dataset has left."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shardctl.base.tfds_rules import Loop
+from shardctl.errors import UsageError
+from shardctl.tfds.inspecting.inspect import inspected
+from shardctl.tfds.inspecting.watch import Iterated, Iterators, Lines, Returned, of_script
+from shardctl.tfds.training.edited_graph import NotRebuildable
+from shardctl.tfds.training.own_elements import (
+    Elements,
+    OwnElements,
+    element_after,
+    num_examples_of,
+)
+from shardctl.verbs.inspect.answer import CountedElements
+
+_INSIDE = "call ds = resume_like(ds, ..) in the function, before the dataset is iterated"
+_END = object()
+
+
+@dataclass(kw_only=True, eq=False)
+class IteratingCode:
+    """A generator or an iterator that a function returned, on top of the rest of its dataset.
+
+    It may iterate one dataset several times: each is a pass of it, and passes that were consumed
+    are empty.
+
+    iterators: watched since the function was called.
+    left: how many examples, or elements, are still to be skipped.
+    pass_index: which pass of a dataset the first one is.
+    """
+
+    iterators: Iterators
+    lines: Lines
+    left: int
+    counts_steps: bool
+    pass_index: int
+    loop: Loop
+    _passes: list[Iterated] = field(init=False, default_factory=list)  # of what is made here
+
+    def resumed(self, value: Any) -> Iterator[Any]:
+        """Yield what the code has left.
+
+        Raises:
+            UsageError: it iterates no dataset, or several in turn; its end comes before the rest.
+            UnpredictableOrderError: the order of the dataset is nondeterministic.
+        """
+        if isinstance(value, list | tuple | Mapping) or not hasattr(type(value), "__iter__"):
+            raise UsageError(
+                f"the function returned a {type(value).__name__}; a tf.data.Dataset is needed, or "
+                "what iterates one, as lambda: make()[0]"
+            )
+        return self._elements(value)
+
+    def _elements(self, value: Any) -> Iterator[Any]:
+        self.iterators.begin = self._begin
+        for early in self.iterators.made:
+            if early.begun:
+                early.refused = f"{early} takes elements before the function returns; {_INSIDE}"
+        with self.iterators.watched():
+            elements = of_script(iter, value)
+        while True:
+            # Its iterators are watched all the time, since a later pass is not that of a dataset
+            # which was never iterated.
+            with self.iterators.watched():
+                element = of_script(next, elements, _END)
+            if not self._passes:
+                raise UsageError(f"the function returned what iterates no dataset here; {_INSIDE}")
+            if element is _END:
+                break
+            yield element
+        if self.left:
+            kind = "steps" if self.counts_steps else "consumed"
+            raise UsageError(f"{kind}: {self.left} more than what the function returned has")
+
+    def _begin(self, iterated: Iterated) -> Any:
+        """Return the dataset that an iterator reads in place of its own."""
+        if self._passes and not self._passes[-1].ended:
+            raise UsageError(
+                f"{iterated} iterates a dataset before the iteration of {self._passes[-1]} has "
+                f"ended; {_INSIDE}"
+            )
+        same = [one for one in self._passes if one.dataset is iterated.dataset]
+        made = [one for one in self.iterators.made if one not in same]
+        found = Returned(dataset=iterated.dataset, iterated=iterated).after(made)
+        inspection = inspected(found, lines=self.lines, loop=self.loop)
+        inspection.check_predictable()
+        own = OwnElements.of(found.dataset, inspection, self.pass_index + len(same))
+        start = self._skipped(own.elements)
+        try:
+            rest = own.made(start=start)
+        except NotRebuildable as why:
+            raise UsageError(f"{why}; {_INSIDE}") from why
+        if not self._passes:
+            warnings.warn(
+                f"{iterated} iterates the dataset in Python. This code starts anew on what is left "
+                "of the dataset: what it keeps itself, as a counter or a buffer, is not resumed",
+                stacklevel=2,
+            )
+        self._passes.append(iterated)
+        return rest
+
+    def _skipped(self, elements: Elements) -> int:
+        """Return how many elements of a pass are skipped, and count them."""
+        if self.counts_steps:
+            start = elements.steps_up_to(self.left)
+            self.left -= start
+            return start
+        if isinstance(elements, CountedElements):
+            elements.reach(self.left)
+        total = num_examples_of(elements)
+        skipped = self.left if total is None else min(self.left, total)
+        self.left -= skipped
+        return element_after(elements, skipped)
