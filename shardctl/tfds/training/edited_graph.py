@@ -173,11 +173,11 @@ class EditedGraph:
             source=source if kind == "zipped" else None,
         )
 
-    def buffer_sizes(self) -> Iterator[int]:
-        """Yield the sizes of the shuffle buffers above the leaves."""
+    def buffer_sizes(self) -> Iterator[tuple[int, int]]:
+        """Yield (size of a shuffle buffer above the leaves, examples of an element in it)."""
         for here in self.root.walk():
             if here.operation.op.startswith("Shuffle"):
-                yield size_of(here.operation)
+                yield size_of(here.operation), self._width(here)
 
     @cached_property
     def merges(self) -> list[GraphNode]:

@@ -6,9 +6,9 @@ import atexit
 import gc
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -76,10 +76,7 @@ def width_of(order: Elements, element: int) -> int:
 
 def num_examples_before(order: Elements, element: int) -> int:
     """Return how many examples are yielded before an element."""
-    # Past the last element there is no range of positions.
-    if element == order.num_steps:
-        return num_examples_of(order) or 0
-    return order.positions_in_step(element).start
+    return order.positions_in_step(element - 1).stop if element else 0
 
 
 # The sources of a graph, read in their own order by tf.data itself.
@@ -106,7 +103,7 @@ class FileSource:
         """Return the numbers that elements have where they are read."""
         return self.node.codes_of(keys)
 
-    def end(self, key: int, wanted: int) -> int:
+    def end(self, key: int) -> int:
         """Return where what is opened at a key ends: with the reading of the files."""
         number, position = self._place(key)
         iterations, size = self.node.iterations, self._reading(key).num_examples
@@ -133,23 +130,16 @@ class FileSource:
         return (*(tf.TensorSpec([None], kind) for kind in kinds), tf.TensorSpec([], tf.int64))
 
     def opened(self, *rows: Any) -> Any:
-        """Return the elements as (code, texts), of which `components` are made."""
+        """Return the elements, each with its code before it."""
         *columns, count = rows
         files = tensorflow().data.Dataset.from_tensor_slices(tuple(columns))
         records = self.reader.interleaved(files)
-        settings = self.node.reader.settings
-        if settings.host is not None and settings.host_mode.reads_all:
-            records = records.shard(settings.host.count, settings.host.index)
         return records.take(count)
 
     @property
     def num_texts(self) -> int:
         """How many texts an element is."""
         return 1 + self.reader.with_ids
-
-    def components(self, texts: Any) -> Any:
-        """Return the elements of their texts."""
-        return texts
 
     def _place(self, key: int) -> tuple[int, int]:
         tickets = self.node.tickets
@@ -160,32 +150,35 @@ class FileSource:
         return self.node.reading(number, stop=position + 1)
 
 
+_MOST_BYTES, _AT_ONCE = 1 << 31, 256  # of a source that is read at once; elements looked up
+_SKIPPED = ("RangeDataset", "TensorSliceDataset", "ListDataset")  # at once, to any element
 _ORDER_BELOW = ("Shuffle", "Repeat", "Random", "Generator", "Shard", "Take", "Skip", "Filter")
 
 
 class NodeSource:
     """What a node of a graph yields in a fixed order, as `Dataset.range`; a key is an index.
 
+    Elements of padding are all alike.
+
     Raises:
         NotRebuildable: what it reads has an order of its own, or is no plain tensor.
     """
 
-    batch_size = 256
-
-    def __init__(self, graph: Graph, leaf: GraphNode) -> None:
+    def __init__(self, graph: Graph, leaf: GraphNode, *, is_padding: bool = False) -> None:
         tf, node = tensorflow(), leaf.node
         # One element that repeats is the same at each index.
+        repeats = node.op == "RepeatDataset"
+        self._is_one = repeats or is_padding
         # Whatever is below the leaf must yield elements by their index alone.
-        for below in () if node.op == "RepeatDataset" else graph.below(node):
+        for below in () if repeats else graph.below(node):
             is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
             if is_dataset and any(word in below.op for word in _ORDER_BELOW):
                 raise NotRebuildable(f"{node.op} reads what has an order of its own")
         # Ops have the list of their types under one of two names.
         name = "output_types" if "output_types" in node.attr else "Toutput_types"
-        kinds = map(tf.dtypes.as_dtype, node.attr[name].list.type)
-        shapes = map(tf.TensorShape, node.attr["output_shapes"].list.shape)
-        self._types = tuple(tf.TensorSpec(s, t) for s, t in zip(shapes, kinds, strict=True))
-        if not self._types or tf.variant in (t.dtype for t in self._types):
+        kinds = [tf.dtypes.as_dtype(kind) for kind in node.attr[name].list.type]
+        shapes = [tf.TensorShape(shape) for shape in node.attr["output_shapes"].list.shape]
+        if not kinds or tf.variant in kinds:
             raise NotRebuildable(f"{node.op} yields what is no plain tensor")
         # A graph of the node and all below it, with the library of functions, ending in the _Retval
         # that TensorFlow expects.
@@ -195,62 +188,32 @@ class NodeSource:
         end = definition.node.add(name="dataset", op="_Retval", input=[node.name])
         end.attr["T"].type = tf.variant.as_datatype_enum
         end.attr["index"].i = 0
-        # Captured where it is opened: within a function TensorFlow would fold it to a constant.
         variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
-        self._elements = tf.data.experimental.from_variant(variant, self._types)
-        self._size = int(self._elements.cardinality())
-        self.num_texts = len(self._types)
-        self.signature = (tf.TensorSpec([], tf.int64),) * 2
+        types = tuple(map(tf.TensorSpec, shapes, kinds))
+        self._elements = tf.data.experimental.from_variant(variant, types)
+        # All elements as one batch; None where they are too many, or of several shapes.
+        self._whole: tuple[Any, ...] | None = None
+        if self._is_one:
+            self._whole = self._elements.take(1).batch(1).get_single_element()
+        elif all(shape.is_fully_defined() for shape in shapes):
+            size, of_one = int(self._elements.cardinality()), zip(kinds, shapes, strict=True)
+            width = sum((kind.size or 64) * shape.num_elements() for kind, shape in of_one)
+            if 0 < size * width <= _MOST_BYTES:
+                self._whole = self._elements.batch(size).get_single_element()
+        if self._whole is None and node.op not in _SKIPPED:
+            raise NotRebuildable(f"{node.op} has no elements by their index")
 
-    def codes(self, keys: Int64s) -> Int64s:
-        """Return the numbers that elements have where they are read."""
-        return keys
+    def chosen(self, keys: Any) -> Any:
+        """Return the elements of a dataset of keys."""
+        tf, whole = tensorflow(), self._whole
+        if whole is None:
+            one = without_autograph(lambda key: self._elements.skip(key).take(1))
+            return keys.flat_map(one)
 
-    def end(self, key: int, wanted: int) -> int:
-        """Return where what is opened at a key ends: where TensorFlow knows it, else is wanted."""
-        return self._size if self._size > key else max(wanted, key + 1)
+        def found(keys: Any) -> Any:
+            return tuple(tf.gather(part, keys * (not self._is_one)) for part in whole)
 
-    def rows(self, opening: Opening) -> tuple[Any, ...]:
-        """Return what `opened` takes."""
-        return opening.key, opening.stop - opening.key
-
-    def opened(self, key: Any, count: Any) -> Any:
-        """Return the elements as (code, texts), of which `components` are made."""
-        tf = tensorflow()
-
-        def texts(code: Any, parts: Any) -> tuple[Any, ...]:
-            return code, *map(tf.io.serialize_tensor, parts)
-
-        numbers = tf.data.Dataset.range(key, key + count)
-        elements = tf.data.Dataset.zip((numbers, self._elements.skip(key)))
-        return elements.map(without_autograph(texts))
-
-    def components(self, texts: Any) -> Any:
-        """Return the elements of their texts."""
-        tf = tensorflow()
-
-        def parsed(*parts: Any) -> tuple[Any, ...]:
-            return tuple(
-                tf.ensure_shape(tf.io.parse_tensor(part, kind.dtype), kind.shape)
-                for part, kind in zip(parts, self._types, strict=True)
-            )
-
-        return texts.map(without_autograph(parsed))
-
-
-class PaddingSource(NodeSource):
-    """Elements that are all alike; a key is how many of them came before."""
-
-    def __init__(self, graph: Graph, leaf: GraphNode) -> None:
-        super().__init__(graph, leaf)
-        self._elements, self._size = self._elements.repeat(), -1
-
-
-def _counted(keys: Iterator[Int64s]) -> Iterator[Int64s]:
-    """Yield as many numbers as there are keys, which count on from 0."""
-    at = 0
-    for piece in keys:
-        yield np.arange(at, at := at + len(piece))
+        return keys.batch(_AT_ONCE).map(without_autograph(found)).unbatch()
 
 
 Source = FileSource | NodeSource
@@ -372,7 +335,7 @@ class OwnElements:
     def _file_source(self, leaf: GraphNode, order: StagedOrder) -> Source:
         tf, node = tensorflow(), order.nodes[leaf.source or 0]
         if isinstance(node, PaddingNode):
-            return PaddingSource(self._edited.graph, leaf)
+            return NodeSource(self._edited.graph, leaf, is_padding=True)
         kinds = [tf.dtypes.as_dtype(kind) for kind in leaf.node.attr["output_types"].list.type]
         is_reader = any(word in leaf.node.op for word in _INTERLEAVES)
         # TFDS's reader yields a record, or a record and its id, as strings. Any other reader has
@@ -396,9 +359,9 @@ class OwnElements:
         whole = num_examples_of(self.elements) or self.elements.num_steps or 0
         # A whole-dataset buffer counts as the number of examples.
         sizes = self._edited.buffer_sizes()
-        held = sum(whole if size == WHOLE_DATASET else size for size in sizes)
+        held = sum(whole if size == WHOLE_DATASET else size * width for size, width in sizes)
         # After 16 times the size of a buffer one of 10 million examples is still in it.
-        return min(max(_STRETCH, 16 * held * self._edited.full_width), _MAX_STRETCH)
+        return min(max(_STRETCH, 16 * held), _MAX_STRETCH)
 
 
 def _keyed(elements: Elements) -> StagedOrder | CountedElements:
@@ -408,6 +371,8 @@ def _keyed(elements: Elements) -> StagedOrder | CountedElements:
         return elements
     (read,) = readers_of(stages_of(elements.settings))
     own = replace(settings_of_read(elements.settings, read), pass_index=0, loop="python")
+    if own.host_mode.reads_all:
+        own = replace(own, host=None)  # a stage shares what is read
     return StagedOrder(
         elements.dataset,
         {read: ReaderOrder(elements.dataset, elements.ranges, own)},
@@ -454,6 +419,7 @@ class Rest:
         A batch that is not full ends its section, since batches are formed anew in each.
         """
         full, at = self.edited.full_width, self.start
+        before = partial(num_examples_before, self.elements)
         # An order without end is followed as far as it is asked for: not far for the first element.
         longest = max(self.stretch // full, 1) if self.elements.is_endless else _LONGEST
         while True:
@@ -461,48 +427,55 @@ class Rest:
                 most = self.elements.steps_up_to(at + longest)
                 if most <= at:
                     return
-                first = self._before(at)
+                first = before(at)
                 # The number of elements before the first that is not full.
                 stop = bisect_right(
                     range(at, most),
                     0,
-                    key=lambda last: self._before(last + 1) - first != full * (last + 1 - at),
+                    key=lambda last: before(last + 1) - first != full * (last + 1 - at),
                 )
                 stop = min(at + stop + 1, most)
             yield np.array([at, stop], np.int64)
             at, longest = stop, min(2 * longest, _LONGEST)
 
-    def _before(self, element: int) -> int:
-        return self.elements.positions_in_step(element - 1).stop if element else 0
-
     def _made(self, bounds: Any) -> Any:
         tf = tensorflow()
         leaves = [self._leaf(number, bounds) for number in range(len(self.sources))]
         choices = [
-            # `merged=merged` binds this round's value, not the last one of the loop.
-            tf.data.Dataset.from_generator(
-                lambda start, stop, merged=merged: self._choices(merged, int(start), int(stop)),
-                output_signature=tf.TensorSpec([None], tf.int64),
-                args=(bounds[0], bounds[1]),
-            ).unbatch()
-            for merged in self.edited.merges
+            self._numbers(partial(self._choices, merged), bounds) for merged in self.edited.merges
         ]
         made = self.edited.applied(leaves, choices)
         # A section yields exactly its elements, or tf.data fails: a wrong count is never silent.
         return made.apply(tf.data.experimental.assert_cardinality(bounds[1] - bounds[0]))
 
+    def _numbers(self, pieces: Callable[[int, int], Iterator[Int64s]], bounds: Any) -> Any:
+        """Return a dataset of the numbers that a function of [start, stop) yields in pieces."""
+        tf = tensorflow()
+        found = tf.data.Dataset.from_generator(
+            lambda start, stop: pieces(int(start), int(stop)),
+            output_signature=tf.TensorSpec([None], tf.int64),
+            args=(bounds[0], bounds[1]),
+        )
+        return found.unbatch()
+
     def _leaf(self, number: int, bounds: Any) -> Any:
         """Return the elements of a leaf in a section, in the order in which they are wanted."""
-        tf, ops, source = tensorflow(), tensorflow().raw_ops, self.sources[number]
+        source = self.sources[number]
+        keys_of = partial(self._keys_of, self.edited.root.leaves[number].source or 0)
+        if isinstance(source, NodeSource):
+            return source.chosen(self._numbers(keys_of, bounds))
+        return self._read(source, keys_of, bounds)
+
+    def _read(
+        self, source: FileSource, keys_of: Callable[[int, int], Iterator[Int64s]], bounds: Any
+    ) -> Any:
+        """Return the records of files, read as TFDS reads them."""
+        tf, ops = tensorflow(), tensorflow().raw_ops
         sets, size = tf.data.Dataset, source.batch_size
 
         def planned(kind: Any, start: Any, stop: Any) -> Iterator[Any]:
             # Two generators plan the same: one for what is opened, the other for its batches.
-            of_source = self.edited.root.leaves[number].source or 0
-            keys = self._keys_of(of_source, int(start), int(stop))
-            if isinstance(source, PaddingSource):
-                keys = _counted(keys)
-            events = ReadPlan(size=size, end=source.end).events(keys)
+            events = ReadPlan(size=size, end=source.end).events(keys_of(int(start), int(stop)))
             while True:
                 with self._lock:
                     event = next(events, None)
@@ -524,7 +497,7 @@ class Rest:
             )
 
         numbers, one = tf.TensorSpec([None], tf.int64), tf.TensorSpec([], tf.int64)
-        steps = of_plan(Step, (numbers, one, numbers, numbers, numbers, tf.TensorSpec([], tf.bool)))
+        steps = of_plan(Step, (numbers, one, one, numbers, numbers, one))
         kinds = tf.int64, *[tf.string] * source.num_texts
         nothing = sets.from_tensors(tuple(tf.zeros([0], kind) for kind in kinds))
         batches = of_plan(Opening, source.signature).flat_map(
@@ -538,47 +511,33 @@ class Rest:
 
         def step(batch: Any, planned: Any) -> Any:
             codes, *texts = batch
-            expected, first, kept, yielded, gone, is_direct = planned
+            expected, first, num_kept, yielded, gone, num_direct = planned
             # What is read is what was planned, or tf.data fails.
-            same = tf.cond(
-                tf.equal(tf.size(codes), tf.size(expected)),
-                lambda: tf.reduce_all(tf.equal(codes, expected)),
-                lambda: False,
-            )
+            same = tf.reduce_all(tf.equal(codes, expected)) & (tf.size(codes) == tf.size(expected))
             with tf.control_dependencies([tf.debugging.Assert(same, [FEWER])]):
                 done = [ops.LookupTableRemoveV2(table_handle=t, keys=gone) for t in tables]
+            kept = tf.range(first, first + num_kept)
             with tf.control_dependencies(done):
                 done = [
-                    ops.LookupTableInsertV2(
-                        table_handle=table,
-                        keys=first + kept,
-                        values=tf.cond(
-                            tf.equal(tf.size(kept), tf.size(codes)),
-                            lambda column=column: column,
-                            lambda column=column: tf.gather(column, kept),
-                        ),
-                    )
-                    for table, column in zip(tables, texts, strict=True)
+                    ops.LookupTableInsertV2(table_handle=table, keys=kept, values=text[:num_kept])
+                    for table, text in zip(tables, texts, strict=True)
                 ]
             with tf.control_dependencies(done):
                 yielded = tf.identity(yielded)
 
             def found(numbers: Any) -> Any:
                 return tuple(
-                    tf.cond(
-                        is_direct,
-                        lambda column=column: column,
-                        lambda table=table: ops.LookupTableFindV2(
-                            table_handle=table, keys=numbers, default_value=""
-                        ),
-                    )
-                    for table, column in zip(tables, texts, strict=True)
+                    ops.LookupTableFindV2(table_handle=table, keys=numbers, default_value="")
+                    for table in tables
                 )
 
-            return sets.from_tensor_slices(yielded).batch(size).map(without_autograph(found))
+            # A batch that comes out as it was read is not copied.
+            direct = sets.from_tensors(tuple(texts)).take(num_direct)
+            looked_up = sets.from_tensor_slices(yielded).batch(size).map(without_autograph(found))
+            return direct.concatenate(looked_up)
 
         read = sets.zip((batches.prefetch(2), steps)).flat_map(without_autograph(step))
-        return source.components(read.prefetch(1).unbatch())
+        return read.prefetch(1).unbatch()
 
     def _keys_of(self, source: int, start: int, stop: int) -> Iterator[Int64s]:
         for keys, sources in self._stretches(start, stop):
@@ -591,13 +550,14 @@ class Rest:
     def _stretches(self, start: int, stop: int) -> Iterator[tuple[Int64s, Int64s]]:
         """Yield the keys of the examples of elements, and the source of each, piece by piece."""
         size = max(1, self.stretch // self.edited.full_width)
+        before = partial(num_examples_before, self.elements)
         for at in range(start, stop, size):
             bounds = at, min(at + size, stop)
             with self._lock:
                 if bounds not in self._latest:
                     for old in [*self._latest][:-4]:
                         del self._latest[old]
-                    self._latest[bounds] = self.keyed.keys(*map(self._before, bounds))
+                    self._latest[bounds] = self.keyed.keys(*map(before, bounds))
                 keys = self._latest[bounds]
             yield keys, self.keyed.sources_of(keys)
 

@@ -32,30 +32,30 @@ class Step(NamedTuple):
 
     Elements are numbered as they are read, those of the batch from `first` on.
 
-    keys: the elements of the batch. kept: the places in it of those that go into the table.
-    yielded: the numbers of what comes out of the table then, in order. gone: of what leaves it
-    before. is_direct: the batch comes out as it is, past the table.
+    keys: the elements of the batch. num_kept: how many go into the table, all or none. yielded: the
+    numbers of what comes out of the table then, in order. gone: of what leaves it before.
+    num_direct: 1 if the batch comes out as it is, past the table.
     """
 
     keys: Int64s
     first: int
-    kept: Int64s
+    num_kept: int
     yielded: Int64s
     gone: Int64s
-    is_direct: bool
+    num_direct: int
 
 
 @dataclass(kw_only=True, eq=False)
 class ReadPlan:
     """How one source is read, planned for a stretch of the order at a time.
 
-    size: elements in a batch. end: the first key that an opening at a key, which is wanted to
-    another one, does not read. What is read in a stretch and wanted in neither that nor the next
-    one is dropped; if it is wanted later, the source is opened again.
+    size: elements in a batch. end: up to where an opening at a key reads. What is read in a stretch
+    and wanted in neither that nor the next one is dropped; if it is wanted later, the source is
+    opened again.
     """
 
     size: int
-    end: Callable[[int, int], int]
+    end: Callable[[int], int]
     _at: int = field(init=False, default=0)  # what is open is read from here ..
     _stop: int = field(init=False, default=0)  # .. to here
     _is_open: bool = field(init=False, default=False)  # its last, empty batch is still to come
@@ -76,7 +76,7 @@ class ReadPlan:
     def _stretch(self, wanted: Int64s, later: Int64s) -> Iterator[Opening | Step]:
         # Each key once, with how often it is wanted.
         every, counts = np.unique(np.concatenate([wanted, later]), return_counts=True)
-        openings, batches = self._batches(np.setdiff1d(wanted, self._held), int(every[-1]))
+        openings, batches = self._batches(np.setdiff1d(wanted, self._held))
         yield from openings
         first, sizes = self._num_read, np.array([stop - at for at, stop in batches])
         read = np.concatenate([np.arange(*batch) for batch in batches])
@@ -116,21 +116,24 @@ class ReadPlan:
                 and (uses[here] == 1).all()
                 and (out == np.arange(number, number + size)).all()
             )
-            kept = NONE if is_direct else np.flatnonzero(fresh[here])
+            is_kept = not is_direct and bool(fresh[here].any())
             yield Step(
                 keys=read[here],
                 first=number,
-                kept=kept,
-                yielded=out,
+                num_kept=size * is_kept,
+                yielded=NONE if is_direct else out,
                 gone=self._gone,
-                is_direct=is_direct,
+                num_direct=int(is_direct),
             )
             self._gone = numbers[done[gone_bounds[index] : gone_bounds[index + 1]]]
-            self._gone = NONE if is_direct else self._gone
+            if is_kept:
+                # What nobody wants was in the batch, too.
+                unwanted = number + np.flatnonzero(~fresh[here])
+                self._gone = np.concatenate([self._gone, unwanted])
             start += size
         self._held, self._numbers = table[still], numbers[still]
 
-    def _batches(self, needed: Int64s, most: int) -> tuple[list[Opening], list[tuple[int, int]]]:
+    def _batches(self, needed: Int64s) -> tuple[list[Opening], list[tuple[int, int]]]:
         """Return what is opened so that these keys (ascending) are read, and [start, stop) of each
         batch, at least one."""
         openings: list[Opening] = []
@@ -158,7 +161,7 @@ class ReadPlan:
                 # What is open ends first; whatever it still has is not wanted.
                 read_to(self._stop)
                 key = int(needed[0])
-                opened(key, self.end(key, most + 1))
+                opened(key, self.end(key))
         if not batches:
             # All is in the table. A batch gives the occasion for it to come out.
             if not self._is_open:

@@ -111,9 +111,14 @@ def _last(dataset: Any) -> Any:
 def test_what_nobody_knows_is_opaque(tf: Any) -> None:
     numbers = _sets().range(6)
     assert _last(numbers.cache("/nowhere/cache")).call == "cache(filename)"
-    assert _last(numbers.sparse_batch(2, [1])) == Opaque(
-        call="DenseToSparseBatch",
-        reason="DenseToSparseBatchDataset is no stage that shardctl knows",
+    slid = tf.raw_ops.SlidingWindowDataset(
+        input_dataset=numbers._variant_tensor,
+        **{"window_size": 2, "window_shift": 1, "window_stride": 1},
+        **{"output_types": [tf.int64], "output_shapes": [tf.TensorShape([None])]},
+    )
+    spec = tf.TensorSpec([None], tf.int64)
+    assert _last(tf.data.experimental.from_variant(slid, spec)) == Opaque(
+        call="SlidingWindow", reason="SlidingWindowDataset is no stage that shardctl knows"
     )
     pairs = numbers.map(lambda n: tf.stack([n, n]))
     for taken in (

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from shardctl.base.arrays import Int64s
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
-from shardctl.metadata.tfds_metadata import read_tfds_folder
-from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import as_settings
 from shardctl.tfds.inspecting.inspect import inspect
 from shardctl.tfds.training.edited_graph import EditedGraph, NotRebuildable
 from shardctl.tfds.training.own_elements import (
     OwnElements,
-    Rest,
     element_after,
-    file_source,
-    node_source,
     num_examples_before,
     num_examples_of,
 )
+from shardctl.tfds.training.read_plan import Opening, ReadPlan, Step
 from shardctl.verbs.inspect.answer import CountedElements
 from tests.cases import add_cases
 from tests.forked_scripts import forking_python
@@ -117,79 +113,100 @@ def test_what_cannot_be_made_of_examples_is_refused(tf: Any, of: Any) -> None:
         EditedGraph(of(tf.data.Dataset.range(9)))
 
 
-# Elements of sources by their places.
+# Sources are read in their own order, and their elements come out as they are wanted.
 
 
-def test_records_come_in_the_order_asked_for(tf: Any, tfds: Any, tmp_path: Path) -> None:
-    folder = build_dataset(tmp_path, splits={"train": [300, 0, 7], "test": [4]})
-    decode = tfds.builder_from_directory(folder).info.features.deserialize_example
-    dataset = read_tfds_folder(folder)
-    codes = ExampleCodes(dataset, ["test", "train"])
+def reading(batch: int, size: int) -> ReadPlan:
+    return ReadPlan(size=batch, end=lambda key: size)
+
+
+def came_out(plan: ReadPlan, wanted: list[list[int]], *, at_most: int) -> tuple[list[int], int]:
+    """Return what comes out of a source of numbers, and how often it is opened."""
+    events = list(plan.events(np.array(keys, np.int64) for keys in wanted))
+    openings = [event for event in events if isinstance(event, Opening)]
+
+    def batches() -> Iterator[list[int]]:
+        for key, stop in openings:
+            assert key <= stop
+            for start in range(key, stop, plan.size):
+                yield list(range(start, min(start + plan.size, stop)))
+            yield []
+
+    table: dict[int, int] = {}
+    found = list[int]()
+    steps = (event for event in events if isinstance(event, Step))
+    for step, batch in zip(steps, batches(), strict=False):
+        assert step.keys.tolist() == batch
+        for number in step.gone.tolist():
+            table.pop(number, None)
+        table.update(zip(range(step.first, step.first + step.num_kept), batch, strict=False))
+        assert len(table) <= at_most
+        found += batch if step.num_direct else [table[number] for number in step.yielded.tolist()]
+    return found, len(openings)
+
+
+def test_elements_come_out_in_the_order_wanted() -> None:
     rng = random.Random(3)
-    for with_ids in (False, True):
-        source = file_source(dataset, codes, with_ids=with_ids)
-        for _ in range(3):
-            wanted = np.array([rng.randrange(311) for _ in range(rng.randrange(40))], np.int64)
-            found = source.elements(wanted)
-            ids = [int(decode(tf.constant(element[-1]))["id"]) for element in found]
-            assert ids == codes.split_ids(wanted).tolist()
-            if with_ids:
-                assert [e[0].decode() for e in found] == codes.tfds_ids(wanted)
-            add_cases()
+    for _ in range(60):
+        size, batch = rng.randrange(1, 90), rng.randrange(1, 9)
+        wanted = list[list[int]]()
+        for _ in range(rng.randrange(1, 6)):
+            keys = [rng.randrange(size) for _ in range(rng.randrange(30))]
+            wanted.append(sorted(keys) if rng.random() < 0.4 else keys)
+        found, _ = came_out(reading(batch, size), wanted, at_most=size + batch)
+        assert found == [key for keys in wanted for key in keys]
+        add_cases()
 
 
-def test_a_file_is_read_on_where_it_was_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dataset = read_tfds_folder(build_dataset(tmp_path, splits={"train": [400]}))
-    source = file_source(dataset, ExampleCodes(dataset, ["train"]), with_ids=False)
-    opened, real = list[Any](), source.open
-
-    def noted(*of: Any) -> Any:
-        opened.append(of)
-        return real(*of)
-
-    monkeypatch.setattr(source, "open", noted)
-    for start in range(0, 400, 100):
-        source.elements(np.arange(start, start + 100))
-    assert opened == [(0, 0)]
+def test_a_source_in_order_is_opened_once_and_not_held() -> None:
+    plan = reading(16, 1000)
+    pieces = [list(range(start, start + 100)) for start in range(100, 900, 100)]
+    found, num_openings = came_out(plan, pieces, at_most=32)
+    assert (found, num_openings) == (list(range(100, 900)), 1)
 
 
-def test_elements_of_a_node_are_those_of_the_dataset(tf: Any) -> None:
-    own = tf.data.Dataset.from_tensor_slices(([5, 6, 7], ["a", "b", "c"])).shuffle(3)
-    edited = EditedGraph(own)
-    source = node_source(edited.graph, edited.root.leaves[0])
-    assert source.elements(np.array([2, 0, 2])) == [(7, b"c"), (5, b"a"), (7, b"c")]
+def test_a_shuffle_holds_about_its_buffer() -> None:
+    order = real_shuffle(5000, 100)[700:]
+    pieces = [order[start : start + 1600] for start in range(0, len(order), 1600)]
+    plan = reading(16, 5000)
+    found, num_openings = came_out(plan, pieces, at_most=150)
+    assert (found, num_openings) == (order, 1)
+
+
+def real_shuffle(size: int, buffer: int) -> list[int]:
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(size).shuffle(buffer, seed=4)
+    return [int(number) for number in dataset.as_numpy_iterator()]
+
+
+def test_elements_of_several_shapes_are_read_in_turn(tf: Any) -> None:
+    def make() -> Any:
+        texts = tf.data.Dataset.from_tensor_slices((list("abcdef"), [1.5] * 6))
+        rows = tf.data.experimental.from_list([[1] * n for n in range(1, 7)])
+        return tf.data.Dataset.zip((texts, rows)).shuffle(3, seed=1).repeat(2)
+
+    def plain(dataset: Any) -> list[Any]:
+        return [(*part, row.tolist()) for part, row in dataset.as_numpy_iterator()]
+
+    dataset = make()
+    rest = OwnElements.of(dataset, inspect(dataset), 0).made(start=4)
+    assert plain(rest) == plain(make())[4:]
 
 
 # Dataset objects beside the order that is predicted of them.
 
 
-class Given(CountedElements):
-    """Batches of these widths over 0, 1, 2, .."""
+def test_sections_end_behind_partial_batches(tf: Any) -> None:
+    def make() -> Any:
+        return tf.data.Dataset.range(10).shuffle(9, seed=1).batch(3).repeat(3)
 
-    def __init__(self, sizes: list[int]) -> None:
-        self.sizes = sizes
-
-    def steps_up_to(self, stop: int) -> int:
-        return min(stop, len(self.sizes))
-
-    def examples_in_steps(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
-        bounds = np.cumsum([0, *self.sizes])
-        codes = np.arange(bounds[start], bounds[stop])
-        return np.zeros_like(codes), codes, np.diff(bounds)[start:stop]
-
-
-def test_windows_end_behind_partial_batches(tf: Any) -> None:
-    edited = EditedGraph(tf.data.Dataset.range(40).shuffle(9).batch(3).repeat(2))
-    sizes = [3, 3, 1, 3, 2, 2, 3, 3, 3, 3]
-    source = node_source(edited.graph, edited.root.leaves[0])
-    rest = Rest(edited=edited, sources=[source], elements=Given(sizes), start=1, window=9)
-    windows = [window.tolist() for window in rest.windows()]
-    assert windows == [[1, 3], [3, 4], [4, 5], [5, 6], [6, 7], [7, 10]]
+    dataset = make()
+    rest = OwnElements.of(dataset, inspect(dataset), 0).rest(2)
+    sections = [section.tolist() for section in rest.sections()]
+    assert sections == [[2, 4], [4, 8], [8, 12]]
     found = [batch.tolist() for batch in rest.dataset().as_numpy_iterator()]
-    assert [len(batch) for batch in found] == sizes[1:]
-    assert [value for batch in found for value in batch] == list(range(3, 26))
+    assert found == [batch.tolist() for batch in make().skip(2).as_numpy_iterator()]
 
 
 def test_what_maps_keep_beside_examples_is_named(tf: Any) -> None:
