@@ -17,7 +17,7 @@ GUIDE_OF_COMMAND = {
     "eval": "evaluation",
     "quality": "shuffling",
     "index": "bare-files",
-    "inspect": "pipeline",
+    "inspect": "own-script",
     "help": "questions",
     "completion": "install",
     **{name: name for name in ("resume", "hosts", "report", "lint", "verify")},

@@ -139,19 +139,19 @@ def algoperf_imagenet() -> Any:
 def init2winit_imagenet() -> Any:
     config = tfds.ReadConfig(add_tfds_id=True)
 
-    def split(name: str, train: bool) -> Any:
+    def split(name: str) -> Any:
         ds = tfds.load("images", split=name, read_config=config, data_dir=DIR).cache()
-        if train:
+        if name.startswith("train"):
             ds = ds.shuffle(128, seed=5, reshuffle_each_iteration=True).repeat()
         ds = ds.enumerate().map(lambda i, e: e, num_parallel_calls=4).batch(8)
-        return (ds if train else ds.cache()).prefetch(2)
+        return (ds if name.startswith("train") else ds.cache()).prefetch(2)
 
-    return split("train[60:]", True), split("train[60:]", False), split("validation", False)
+    return split("train[60:]"), split("validation")
 
 
 @shape("init2winit imagenet")
 def init2winit_valid_epoch(num_batches: int | None = None) -> Iterator[Any]:
-    ds = tfds.as_numpy(init2winit_imagenet()[2])
+    ds = tfds.as_numpy(init2winit_imagenet()[1])
     for batch in itertools.islice(ds, num_batches):
         yield sharded(batch) if len(batch["label"]) == 8 else batch
 
@@ -179,24 +179,6 @@ def clu_padded() -> Any:
     filler = tf.nest.map_structure(lambda s: tf.zeros(s.shape, s.dtype)[None], ds.element_spec)
     ds = ds.concatenate(tf.data.Dataset.from_tensor_slices(filler).repeat(32 - 26))
     return ds.batch(4, drop_remainder=True).batch(2, drop_remainder=True).prefetch(4)
-
-
-class TfDatasetIterator:
-    """An iterator of a dataset that checkpoints its position, as clu's has it."""
-
-    def __init__(self, dataset: Any) -> None:
-        self.iterator = iter(dataset)
-
-    def __iter__(self) -> TfDatasetIterator:
-        return self
-
-    def __next__(self) -> Any:
-        return {key: value.numpy() for key, value in next(self.iterator).items()}
-
-
-@shape("clu data")
-def clu_iterator() -> Any:
-    return TfDatasetIterator(clu_create_dataset())
 
 
 @shape("uncertainty-baselines", take=30)
@@ -306,19 +288,3 @@ def efficientnet_eval() -> Any:
     read = tf.data.experimental.parallel_interleave(tf.data.TFRecordDataset, 2, sloppy=False)
     fuse = tf.data.experimental.map_and_batch(parsed, 8, num_parallel_calls=4)
     return ds.apply(read).apply(fuse).prefetch(AUTOTUNE)
-
-
-@shape("tensorflow models vision", take=30)
-def official_vision() -> Any:
-    files = sorted(tf.io.gfile.glob("records/part-*"))
-    ds = tf.data.Dataset.from_tensor_slices(files)
-    ds = ds.shuffle(len(files), seed=21, reshuffle_each_iteration=True).repeat()
-    ds = ds.interleave(
-        tf.data.TFRecordDataset,
-        cycle_length=3,
-        block_length=2,
-        num_parallel_calls=AUTOTUNE,
-        deterministic=True,
-    )
-    ds = ds.shuffle(30, seed=22).map(parsed, AUTOTUNE)
-    return ds.batch(8, drop_remainder=True).prefetch(AUTOTUNE)

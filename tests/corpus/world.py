@@ -133,7 +133,7 @@ def _episode(i: int) -> dict[str, Any]:
 
 def _write_files(root: Path) -> None:
     first = 0
-    for name in ("records", "lines", "fixed", "photos/a", "photos/b", "reviews/neg", "reviews/pos"):
+    for name in ("records", "lines", "fixed", "photos/a", "photos/b"):
         (root / name).mkdir(parents=True)
     for index, length in enumerate(RECORDS):
         numbers = range(first, first + length)
@@ -150,4 +150,3 @@ def _write_files(root: Path) -> None:
     for i in range(40):
         pixel = tf.fill([2, 2, 3], tf.constant(i, tf.uint8))
         (root / f"photos/{'ab'[i // 20]}/{i:03}.png").write_bytes(tf.io.encode_png(pixel).numpy())
-        (root / f"reviews/{('neg', 'pos')[i // 20]}/{i:03}.txt").write_text(str(i))

@@ -82,5 +82,5 @@ def test_what_is_open_is_no_stage_that_is_offered() -> None:
     with pytest.raises(UsageError) as caught:
         call_named("Xyz")
     assert str(caught.value).startswith("no stage 'Xyz'; stages: shuffle,")
-    assert "; sources: read, range, values, zip, sample_from_datasets," in str(caught.value)
+    assert "; sources: read, range, pad, values, zip, " in str(caught.value)
     assert "opaque" not in str(caught.value)

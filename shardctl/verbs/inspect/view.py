@@ -12,7 +12,7 @@ from shardctl.dataset.dataset import Dataset
 from shardctl.dataset.folders import folders_of
 from shardctl.draw.step_rows import heading
 from shardctl.draw.tables import Cell, Screen, columns, indented, paragraph, table
-from shardctl.errors import UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.files.documents import Document, to_yaml
 from shardctl.saved.head import kind_head
 from shardctl.settings.read_settings import ReadSettings, settings_in_force
@@ -168,11 +168,15 @@ def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[s
 
     Raises:
         UsageError: several datasets, or one that commands cannot name.
+        UnpredictableOrderError: its order is another one each time, though no stage is why.
     """
     inspection = the_one(inspections)
     dataset = inspection.dataset
     if dataset is None:
         raise UsageError("the pipeline reads no dataset, so that commands have nothing to read")
+    # Its stages say nothing of it, so that commands would predict an order.
+    if inspection.refused is not None:
+        raise UnpredictableOrderError(inspection.refused)
     yield f"# The pipeline of {printable(function, 200)}, as shardctl inspect found it.\n"
     yield from (f"# Assumed: {printable(said, 500)}\n" for said in inspection.assumptions)
     for found in inspection.open:
