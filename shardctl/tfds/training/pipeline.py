@@ -277,10 +277,13 @@ def resume_like(
 
     The elements are those that iterating `dataset` uninterrupted would have yielded after
     `consumed` examples, batches as they were. The pipeline is inspected, its order predicted, and
-    of its graph only maps and batches are kept: they are given the examples that are left, read by
-    their places in the files. So no shuffle is filled again and nothing is decoded twice. What is
+    of its graph only maps and batches are kept: they are given the examples that are left. tf.data
+    reads these from their files as TFDS does, and a table keeps what comes before its turn, as a
+    shuffle buffer would. So no example is decoded that was yielded before. Behind a `cache`,
+    records are kept in place of what was made of them, and decoded again in each epoch. What is
     returned may be iterated again, from its start. No seed that is in force now matters, nor
-    whether `dataset` was iterated.
+    whether `dataset` was iterated. If the files hold fewer examples than the metadata says, tf.data
+    fails while the rest is iterated.
 
     Where that cannot be (batches of batches that were reordered, maps of such batches that are
     taken apart, `enumerate`), the dataset is read again from its start, with a warning that says
@@ -305,7 +308,6 @@ def resume_like(
     Raises:
         UnpredictableOrderError: a stage makes the order nondeterministic; it is named.
         UsageError: `consumed` is past the end or in the middle of a batch.
-        DatasetError: the files hold fewer examples than the metadata says.
         MissingDependencyError: TensorFlow is not installed.
 
         rest = shardctl.tfds.resume_like(make_dataset(), consumed=64_000)
