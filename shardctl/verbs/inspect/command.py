@@ -42,10 +42,10 @@ class ScriptOptions:
 
     Options:
       --call EXPRESSION: Evaluate this in the script, as 'make(batch=8)'; FUNCTION is not needed.
-      --config FILE: Call get_config() of this file (ml_collections) for the argument config; set
-        its fields by -- config.NAME=VALUE.
+      --config FILE: Pass config=get_config() of this ml_collections file; set its fields by --
+        config.NAME=VALUE.
       --only NAME: Only this one of several datasets.
-      --dataset-index N: Only the dataset of this number, from 0, or of this line, as train.py:31.
+      --dataset-index N|LINE: Only the dataset of this number, from 0, or line, as train.py:31.
     """
 
     call: Text = None
