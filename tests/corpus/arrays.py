@@ -91,7 +91,7 @@ def replay() -> Any:
     return ds.shuffle(32, seed=4).batch(8, drop_remainder=True).as_numpy_iterator()
 
 
-@shape("brax trajectories", take=30)
+@shape("brax trajectories", take=30, scan=True, ids=lambda e: e["label"] // 8)
 def trajectories() -> Any:
     steps = {"label": np.arange(96).reshape(12, 8)}
     ds = tf.data.Dataset.from_tensor_slices(steps).shuffle(12, seed=1)
@@ -105,7 +105,7 @@ def rlds_steps() -> Any:
     return ds.shuffle(10, seed=2).batch(4)
 
 
-@shape("learning_to_simulate", ids=None, take=20)
+@shape("learning_to_simulate", ids=lambda e: e // 5, take=20, scan=True)
 def windows_of_trajectories() -> Any:
     ds = tf.data.Dataset.from_tensor_slices(np.arange(40).reshape(8, 5))
     ds = ds.flat_map(tf.data.Dataset.from_tensor_slices)
@@ -152,6 +152,6 @@ def interleaved_shards() -> Any:
 
 @shape("tensorflow guide snapshot")
 def saved_and_loaded() -> Any:
-    ds = tfds.load("images", split="train[:60]", data_dir=DIR).map(lambda e: {"label": e["label"]})
+    ds = tfds.load("images", split="train[:20]", data_dir=DIR).map(lambda e: {"label": e["label"]})
     ds.save("saved")
     return tf.data.Dataset.load("saved").shuffle(20, seed=1).batch(8)

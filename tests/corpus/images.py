@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from tests.corpus.world import decoded, np, shape, tf, tfds
+from tests.corpus.world import decoded, masked, np, shape, tf, tfds
 
 DIR = "."
 AUTOTUNE = -1
@@ -84,7 +84,7 @@ def big_vision_train() -> Any:
     return ds.batch(8, drop_remainder=True).prefetch(2)
 
 
-@shape("big_vision", take=20)
+@shape("big_vision", take=20, ids=masked)
 def big_vision_eval() -> Any:
     config = tfds.ReadConfig(skip_prefetch=True, try_autocache=False)
     builder = tfds.builder("images", data_dir=DIR)
@@ -172,7 +172,7 @@ def clu_create_dataset() -> Any:
     return ds.batch(4, drop_remainder=True).batch(2, drop_remainder=True).prefetch(4)
 
 
-@shape("clu deterministic_data")
+@shape("clu deterministic_data", ids=masked)
 def clu_padded() -> Any:
     ds = tfds.load("images", split="validation", data_dir=DIR)
     ds = ds.map(lambda e: dict(mask=True, **e), AUTOTUNE)

@@ -137,12 +137,10 @@ def flat(batches: list[list[int]]) -> list[int]:
 
 def predicted(found: Inspection, pass_index: int, count: int) -> list[int]:
     """Return so many ids of a pass; a name of several datasets ends with its id."""
-    if found.dataset is None:
-        return [int(number) for number in found.ids(pass_index)]
     order = found.order(pass_index).order
     assert order.is_endless or order.num_examples == count
     names = order.codes.names(order.read(0, count))
-    return [int(str(each).rpartition(":")[2]) for each in names]
+    return [-1 if each == "pad" else int(str(each).rpartition(":")[2]) for each in names]
 
 
 def check_answer(name: str, num_passes: int) -> list[list[int]]:
