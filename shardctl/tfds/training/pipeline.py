@@ -29,7 +29,7 @@ from shardctl.stages.stages import Read
 from shardctl.tfds.builder_layout import Builder, builder_of, dataset_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 from shardctl.tfds.inspecting.inspect import Inspected, inspected
-from shardctl.tfds.inspecting.watch import Iterators, Lines, Returned, is_dataset
+from shardctl.tfds.inspecting.watch import Iterators, Lines, Returned, clones_of, is_dataset
 from shardctl.tfds.training.edited_graph import NotRebuildable
 from shardctl.tfds.training.iterating_code import IteratingCode, read_again
 from shardctl.tfds.training.own_elements import OwnElements, element_after
@@ -291,6 +291,11 @@ def resume_like(
                 loop=loop,
             )
             return code.resumed(found)
+    if clones_of(found) is not None:
+        raise UsageError(
+            "the dataset is distributed already: distribute the rest of the dataset that it was "
+            "made of, experimental_distribute_dataset(resume_like(dataset, ..))"
+        )
     made = Returned(dataset=found).after([] if found is dataset else iterators.made)
     inspection = inspected(made, lines=lines, loop=loop)
     inspection.check_predictable()
