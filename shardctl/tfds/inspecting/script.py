@@ -22,6 +22,7 @@ from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.graph import operation_of
 from shardctl.tfds.inspecting.inspect import inspected
+from shardctl.tfds.inspecting.walk import Scans
 from shardctl.tfds.inspecting.watch import (
     Lines,
     Returned,
@@ -269,10 +270,11 @@ def inspect_script(
     only: str | None = None,
     index: str | None = None,
     assume_seeds: bool = False,
+    scans: Scans | None = None,
 ) -> tuple[Inspection, ...]:
     """Return the answers for the datasets that a function of a script returns or iterates.
 
-    only, index: see `chosen`.
+    only, index: see `chosen`. scans: see `inspected`.
 
     Raises:
         UsageError: the function fails, or returns no dataset, or none of that name or index.
@@ -281,7 +283,7 @@ def inspect_script(
     lines = Lines()
     datasets = chosen(script, lines, only=only, index=index)
     return tuple(
-        inspected(one, lines=lines, loop=loop, name=name, assume_seeds=assume_seeds)
+        inspected(one, lines=lines, loop=loop, name=name, assume_seeds=assume_seeds, scans=scans)
         for name, one in datasets.items()
     )
 
