@@ -98,7 +98,7 @@ def trajectories() -> Any:
     return ds.unbatch().batch(6, drop_remainder=True).repeat()
 
 
-@shape("rlds", ids="observation", scan=True)
+@shape("rlds", ids=lambda e: e["observation"] // 10, scan=True)
 def rlds_steps() -> Any:
     ds = tfds.load("episodes", split="train", data_dir=DIR)
     ds = ds.flat_map(lambda episode: episode["steps"])
