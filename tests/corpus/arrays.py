@@ -31,14 +31,6 @@ def keras_arrays() -> Any:
     return tf.data.Dataset.from_tensor_slices((x, y)).shuffle(buffer_size=1024).batch(64)
 
 
-@shape("keras-io mixup", ids=1)
-def keras_mixup() -> Any:
-    x, y = np.zeros([60, 2], "float32"), np.arange(60)
-    one, two = (tf.data.Dataset.from_tensor_slices((x, y)).shuffle(64, seed=s) for s in (1, 2))
-    ds = tf.data.Dataset.zip((one.batch(8), two.batch(8)))
-    return ds.map(lambda a, b: (a[0] + b[0], tf.stack([a[1], b[1]], 0)), AUTOTUNE)
-
-
 @shape("keras-io timeseries", ids=first_of_windows)
 def keras_timeseries() -> Any:
     x = np.arange(120)
