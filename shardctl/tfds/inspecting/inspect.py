@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from shardctl.base.arguments import Kind, checked
+from shardctl.base.hooks import provided
 from shardctl.base.text import choices
 from shardctl.base.tfds_rules import Loop
 from shardctl.dataset.dataset import Dataset
@@ -32,7 +33,7 @@ from shardctl.tfds.inspecting.graph import (
 )
 from shardctl.tfds.inspecting.reader import FoundReader
 from shardctl.tfds.inspecting.stage_of import global_seed_of, stated_seed
-from shardctl.tfds.inspecting.walk import FoundPipeline, FoundStage, walked
+from shardctl.tfds.inspecting.walk import FoundPipeline, FoundStage, Scans, walked
 from shardctl.tfds.inspecting.watch import Lines, Returned, clones_of, is_dataset, returned_by
 from shardctl.verbs.inspect.answer import Cure, InspectedStage, Inspection, OpenStage, SourceLine
 from shardctl.verbs.inspect.cure import set_argument, set_options, set_shuffle_seed
@@ -506,9 +507,18 @@ def the_dataset(made: Any, lines: Lines) -> Returned:
 
 
 def inspected(
-    found: Returned, *, lines: Lines, loop: Loop, name: str = "", assume_seeds: bool = False
+    found: Returned,
+    *,
+    lines: Lines,
+    loop: Loop,
+    name: str = "",
+    assume_seeds: bool = False,
+    scans: Scans | None = None,
 ) -> Inspection:
-    """Return the answer for a dataset whose making was watched, or was not."""
+    """Return the answer for a dataset whose making was watched, or was not.
+
+    scans: of stages that depend on data; None is those beside the shardctl.yaml, or here.
+    """
     dataset = found.dataset
     clones = clones_of(dataset)
     if clones is not None:
@@ -527,7 +537,7 @@ def inspected(
             # first.
             loop = "python"
         answer = assembled(
-            walked(root, options_in_force(dataset)),
+            walked(root, options_in_force(dataset), scans or provided("scans")()),
             line_of=lines.of,
             loop=loop,
             name=name,
