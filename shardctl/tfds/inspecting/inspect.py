@@ -258,6 +258,11 @@ class _Remedies:
             seed = self._seed(line)
             cure = set_argument("seed", seed, line, part.name)
             return cure, replace(part, seed=_pair_of_seed(seed))
+        if isinstance(part, call.ChooseFromDatasets):
+            # What chooses is no stage of its own, and has no line.
+            seeds = [one.seed for one in part.choices.stages if isinstance(one, call.Shuffle)]
+            text = "a seed in the shuffle of its choices"
+            return (Cure(text=text, line=line, is_known=False), part) if None in seeds else None
         if not isinstance(part, call.Map):
             return None
         if part.deterministic is False:
@@ -292,13 +297,13 @@ class _Remedies:
 
     def _options(self) -> Cure:
         """Return the cure of options; they are of the whole pipeline, so it is changed too."""
-        loose = [
-            stage
-            for stage in self._found.stages
-            if isinstance(stage.part, call.WithOptions) and stage.part.deterministic is False
-        ]
-        for stage in loose:
-            self.changed[id(stage.part)] = replace(stage.part, deterministic=True)
+        loose = []
+        for stage in self._found.stages:
+            part = stage.part
+            if not isinstance(part, call.WithOptions) or part.deterministic is not False:
+                continue
+            loose.append(stage)
+            self.changed[id(stage.part)] = replace(part, deterministic=True)
         return set_options(map(self.line_of, loose))
 
     def _seed(self, line: SourceLine | None) -> int:
@@ -307,7 +312,7 @@ class _Remedies:
         return self._seeds.setdefault(key, len(self._seeds))
 
     def _is_known(self, stage: FoundStage, cure: Cure) -> bool:
-        if cure.is_of_library:
+        if not cure.is_known:
             return False
         # A reader that has a seed draws none from the global one, which changes what others draw.
         pairs = [s.reader.pair if s.reader else _pair_of(s.part) for s in self._found.stages]

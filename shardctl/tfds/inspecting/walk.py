@@ -189,15 +189,22 @@ class _Walk:
         order = _numbered(range(len(datasets)), operation.input.way, self._options)
         below = (one for each in datasets for one in each.all() if reads_files(one))
         self._files += [path for one in below for path in paths_of(one)]
-        # Of one source that all of them read, the elements of all have their places there.
+        # Of one source that all of them read, the elements of all have their places there; those
+        # of several are counted on, in the order in which the function makes them.
         is_one = len({_chain(each)[0].source_key for each in datasets}) == 1
-        label, inputs = f"source_{len(self.stages)}", []
+        label, inputs, counted = f"source_{len(self.stages)}", [], 0
         for number, each in enumerate(datasets):
             start = len(self.stages)
             made = self.pipeline(each, level + 1)
-            if is_one and isinstance(made.source, Range):
-                one = Shared(label=label, pipeline=Pipeline(source=made.source))
-                made = replace(made, source=one)
+            if isinstance(made.source, Range):
+                stop = counted + made.source.stop
+                if not is_one and stop > _MOST_CHOICES:
+                    reason = f"its function makes datasets of more than {_MOST_CHOICES:,} elements"
+                    return Opaque(call=graph.call_name(operation.op), reason=reason)
+                one: Source = Shared(label=label, pipeline=Pipeline(source=made.source))
+                if not is_one:
+                    one = call.Values(values=tuple(range(counted, stop)))
+                made, counted = replace(made, source=one), stop
             inputs.append(made)
             # The function made all of them, so that one shows what it does.
             if number:

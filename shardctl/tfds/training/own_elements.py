@@ -145,8 +145,8 @@ class FileSource:
         return 1 + self.reader.with_ids
 
     def _place(self, key: int) -> tuple[int, int]:
-        tickets = self.node.tickets
-        return int(tickets.reading(np.int64(key))), int(tickets.position(np.int64(key)))
+        tickets, keys = self.node.tickets, np.array([key])
+        return int(tickets.reading(keys)[0]), int(tickets.position(keys)[0])
 
     def _reading(self, key: int) -> EpochReading:
         number, position = self._place(key)

@@ -553,7 +553,7 @@ OPEN: dict[str, tuple[Make, str, str]] = {
     ),
     "lines of text": (
         lambda w: data().TextLineDataset([str(w.root / "text")]),
-        *("flat_map", _BY_DATA),
+        *("TextLineDataset", "no dataset of TFDS"),
     ),
     "snapshot": (
         lambda w: _numbers().snapshot(str(w.root / "snapshot")),
