@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arrays import Int64s
-from shardctl.base.text import counted, quoted
+from shardctl.base.text import quoted
 from shardctl.errors import DatasetError, ShardctlError
 from shardctl.files.atomic import new_file
 from shardctl.iteration.regrouped import Kept
@@ -60,10 +60,8 @@ class Scan:
 
         def of(wanted: Int64s) -> Int64s:
             found = values[wanted]
-            unseen = int(np.count_nonzero(found == UNSEEN))
-            if unseen:
-                rest = counted(unseen, "example")
-                raise DatasetError(f"{shown} has not scanned {rest} that this reads; {AGAIN}")
+            if np.any(found == UNSEEN):
+                raise DatasetError(f"{shown} has not scanned all that this reads; {AGAIN}")
             return found
 
         return Kept(by=self.by, values=of, most=self.most, windows=self.windows, sizes=self.sizes)

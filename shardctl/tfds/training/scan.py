@@ -11,6 +11,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -178,7 +179,8 @@ class _Scanned:
             by=self.by,
             versions=versions(),
         )
-        if Path(path).exists():
+        # What cannot be read is scanned anew.
+        with suppress(DatasetError):
             scan = read_scan(path)
         packer = None if self.window is None else _Packer(self.here, self.window)
         scan.sizes = () if packer is None else packer.sizes
