@@ -165,7 +165,8 @@ class WindowIteration(Iteration):
         if width is not None:
             return rows * width
         starts = np.cumsum(rows) - rows
-        return np.add.reduceat(self._child.widths(self._inputs_of(elements)), starts)
+        found: Int64s = np.add.reduceat(self._child.widths(self._inputs_of(elements)), starts)
+        return found
 
     def examples(self, elements: Int64s) -> Int64s:
         return self._child.examples(self._inputs_of(elements))
