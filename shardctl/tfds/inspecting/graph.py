@@ -53,6 +53,8 @@ CHOOSES = (
     "SkipDataset",
     "ShardDataset",
     "FilterDataset",
+    "ParallelFilterDataset",
+    "TakeWhileDataset",
 )
 # What reads the datasets that its function makes.
 INTERLEAVES = (

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from shardctl.base.arguments import Kind, checked
+from shardctl.base.hooks import provided
 from shardctl.base.text import choices
 from shardctl.base.tfds_rules import Loop
 from shardctl.dataset.dataset import Dataset
@@ -32,7 +33,7 @@ from shardctl.tfds.inspecting.graph import (
 )
 from shardctl.tfds.inspecting.reader import FoundReader
 from shardctl.tfds.inspecting.stage_of import global_seed_of, stated_seed
-from shardctl.tfds.inspecting.walk import FoundPipeline, FoundStage, walked
+from shardctl.tfds.inspecting.walk import FoundPipeline, FoundStage, Scans, walked
 from shardctl.tfds.inspecting.watch import Lines, Returned, clones_of, is_dataset, returned_by
 from shardctl.verbs.inspect.answer import Cure, InspectedStage, Inspection, OpenStage, SourceLine
 from shardctl.verbs.inspect.cure import set_argument, set_options, set_shuffle_seed
@@ -257,6 +258,11 @@ class _Remedies:
             seed = self._seed(line)
             cure = set_argument("seed", seed, line, part.name)
             return cure, replace(part, seed=_pair_of_seed(seed))
+        if isinstance(part, call.ChooseFromDatasets):
+            # What chooses is no stage of its own, and has no line.
+            seeds = [one.seed for one in part.choices.stages if isinstance(one, call.Shuffle)]
+            text = "a seed in the shuffle of its choices"
+            return (Cure(text=text, line=line, is_known=False), part) if None in seeds else None
         if not isinstance(part, call.Map):
             return None
         if part.deterministic is False:
@@ -291,13 +297,13 @@ class _Remedies:
 
     def _options(self) -> Cure:
         """Return the cure of options; they are of the whole pipeline, so it is changed too."""
-        loose = [
-            stage
-            for stage in self._found.stages
-            if isinstance(stage.part, call.WithOptions) and stage.part.deterministic is False
-        ]
-        for stage in loose:
-            self.changed[id(stage.part)] = replace(stage.part, deterministic=True)
+        loose = []
+        for stage in self._found.stages:
+            part = stage.part
+            if not isinstance(part, call.WithOptions) or part.deterministic is not False:
+                continue
+            loose.append(stage)
+            self.changed[id(stage.part)] = replace(part, deterministic=True)
         return set_options(map(self.line_of, loose))
 
     def _seed(self, line: SourceLine | None) -> int:
@@ -306,7 +312,7 @@ class _Remedies:
         return self._seeds.setdefault(key, len(self._seeds))
 
     def _is_known(self, stage: FoundStage, cure: Cure) -> bool:
-        if cure.is_of_library:
+        if not cure.is_known:
             return False
         # A reader that has a seed draws none from the global one, which changes what others draw.
         pairs = [s.reader.pair if s.reader else _pair_of(s.part) for s in self._found.stages]
@@ -500,9 +506,18 @@ def the_dataset(made: Any, lines: Lines) -> Returned:
 
 
 def inspected(
-    found: Returned, *, lines: Lines, loop: Loop, name: str = "", assume_seeds: bool = False
+    found: Returned,
+    *,
+    lines: Lines,
+    loop: Loop,
+    name: str = "",
+    assume_seeds: bool = False,
+    scans: Scans | None = None,
 ) -> Inspection:
-    """Return the answer for a dataset whose making was watched, or was not."""
+    """Return the answer for a dataset whose making was watched, or was not.
+
+    scans: of stages that depend on data; None is those beside the shardctl.yaml, or here.
+    """
     dataset = found.dataset
     clones = clones_of(dataset)
     if clones is not None:
@@ -521,7 +536,7 @@ def inspected(
             # first.
             loop = "python"
         answer = assembled(
-            walked(root, options_in_force(dataset)),
+            walked(root, options_in_force(dataset), scans or provided("scans")()),
             line_of=lines.of,
             loop=loop,
             name=name,

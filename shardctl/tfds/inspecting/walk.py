@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,13 +28,17 @@ from shardctl.tfds.inspecting.reader import (
 )
 from shardctl.verbs.inspect.answer import no_reader
 
+# What an operation that depends on data is by its scan, see `tfds/training/scan.py`.
+Scans = Callable[[Operation, tuple[Stage, ...]], tuple[Stage, ...]]
+
 _COMBINE = ("ZipDataset", "DirectedInterleaveDataset")
 _MOST_CHOICES = 1 << 20  # that are written one by one
 
 
-def walked(root: Operation, options: Options) -> FoundPipeline:
-    """Return the pipeline that a graph is."""
-    walk = _Walk(options, shared_objects(root), beside_files=any(map(reads_files, root.all())))
+def walked(root: Operation, options: Options, scans: Scans | None = None) -> FoundPipeline:
+    """Return the pipeline that a graph is, with what scans say of stages that depend on data."""
+    beside_files = any(map(reads_files, root.all()))
+    walk = _Walk(options, shared_objects(root), scans, beside_files=beside_files)
     pipeline = walk.pipeline(root, 0)
     return FoundPipeline(pipeline=pipeline, stages=tuple(walk.stages))
 
@@ -45,11 +49,19 @@ class _Walk:
     beside_files: whether it reads files, so that other elements are padding, if they are alike.
     """
 
-    def __init__(self, options: Options, shared: Mapping[str, str], *, beside_files: bool) -> None:
+    def __init__(
+        self,
+        options: Options,
+        shared: Mapping[str, str],
+        scans: Scans | None,
+        *,
+        beside_files: bool,
+    ) -> None:
         self._beside_files = beside_files
         self.stages: list[FoundStage] = []
         self._options = options
         self._shared = shared
+        self._scans = scans
         self._known: dict[str, Shared] = {}
         self._files: list[str] = []  # of the readers that one function makes
 
@@ -205,6 +217,8 @@ class _Walk:
             stages: tuple[Stage, ...] = (call.Concatenate(other=other),)
         else:
             stages = stage_of.stages_of_operation(operation, self._options)
+            if self._scans is not None:
+                stages = self._scans(operation, stages)
         # `removed` is None where the stage does something, () where nothing is left of it.
         removed = _removed(operation, stages, self._options)
         if removed is not None:

@@ -14,19 +14,22 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arrays import Int64s
+from shardctl.base.hooks import provided
 from shardctl.base.text import choices, counted
 from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
+from shardctl.iteration.regrouped import Kept
 from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.order import Order, Origin
 from shardctl.order.reader_node import PaddingNode, ReaderNode
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.short_form import settings_of_read, stages_of
-from shardctl.stages.pipelines import readers_of
+from shardctl.stages.pipelines import parts_of, readers_of
+from shardctl.stages.stages import ByData, FlatMap, GroupByWindow
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting.graph import Graph
-from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable
+from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable, spec_of
 from shardctl.tfds.training.read_plan import Opening, ReadPlan, Step
 from shardctl.tfds.training.records import FEWER, NumberedReader, piece_size
 from shardctl.verbs.inspect.answer import CountedElements, Inspection
@@ -142,8 +145,8 @@ class FileSource:
         return 1 + self.reader.with_ids
 
     def _place(self, key: int) -> tuple[int, int]:
-        tickets = self.node.tickets
-        return int(tickets.reading(np.int64(key))), int(tickets.position(np.int64(key)))
+        tickets, keys = self.node.tickets, np.array([key])
+        return int(tickets.reading(keys)[0]), int(tickets.position(keys)[0])
 
     def _reading(self, key: int) -> EpochReading:
         number, position = self._place(key)
@@ -174,10 +177,8 @@ class NodeSource:
             is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
             if is_dataset and any(word in below.op for word in _ORDER_BELOW):
                 raise NotRebuildable(f"{node.op} reads what has an order of its own")
-        # Ops have the list of their types under one of two names.
-        name = "output_types" if "output_types" in node.attr else "Toutput_types"
-        kinds = [tf.dtypes.as_dtype(kind) for kind in node.attr[name].list.type]
-        shapes = [tf.TensorShape(shape) for shape in node.attr["output_shapes"].list.shape]
+        types = spec_of(leaf.operation)
+        kinds, shapes = [one.dtype for one in types], [one.shape for one in types]
         if not kinds or tf.variant in kinds:
             raise NotRebuildable(f"{node.op} yields what is no plain tensor")
         # A graph of the node and all below it, with the library of functions, ending in the _Retval
@@ -189,17 +190,16 @@ class NodeSource:
         end.attr["T"].type = tf.variant.as_datatype_enum
         end.attr["index"].i = 0
         variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
-        types = tuple(map(tf.TensorSpec, shapes, kinds))
-        self._elements = tf.data.experimental.from_variant(variant, types)
+        self.dataset = tf.data.experimental.from_variant(variant, types)
         # All elements as one batch; None where they are too many, or of several shapes.
         self._whole: tuple[Any, ...] | None = None
         if self._is_one:
-            self._whole = self._elements.take(1).batch(1).get_single_element()
+            self._whole = self.dataset.take(1).batch(1).get_single_element()
         elif all(shape.is_fully_defined() for shape in shapes):
-            size, of_one = int(self._elements.cardinality()), zip(kinds, shapes, strict=True)
+            size, of_one = int(self.dataset.cardinality()), zip(kinds, shapes, strict=True)
             width = sum((kind.size or 64) * shape.num_elements() for kind, shape in of_one)
             if 0 < size * width <= _MOST_BYTES:
-                self._whole = self._elements.batch(size).get_single_element()
+                self._whole = self.dataset.batch(size).get_single_element()
         if self._whole is None and node.op not in _SKIPPED:
             raise NotRebuildable(f"{node.op} has no elements by their index")
 
@@ -207,7 +207,7 @@ class NodeSource:
         """Return the elements of a dataset of keys."""
         tf, whole = tensorflow(), self._whole
         if whole is None:
-            one = without_autograph(lambda key: self._elements.skip(key).take(1))
+            one = without_autograph(lambda key: self.dataset.skip(key).take(1))
             return keys.flat_map(one)
 
         def found(keys: Any) -> Any:
@@ -285,6 +285,7 @@ class OwnElements:
             keyed=keyed,
             start=start,
             stretch=self._stretch,
+            groups=self._scanned(GroupByWindow),
         )
 
     @property
@@ -316,7 +317,20 @@ class OwnElements:
 
     @cached_property
     def _edited(self) -> EditedGraph:
-        return EditedGraph(self.dataset)
+        scanned = self._scanned(FlatMap)
+        if any(kept.by != "lengths" for kept in scanned):
+            raise NotRebuildable("flat_map makes several elements of one example")
+        edited = EditedGraph(self.dataset, packs=bool(scanned))
+        if edited.num_packers != len(scanned):
+            raise NotRebuildable("unbatch takes apart what maps have made of batches")
+        return edited
+
+    def _scanned(self, kind: type[ByData]) -> list[Kept]:
+        """Return what stages of a kind do to each example."""
+        codes = getattr(self.elements, "codes", None)
+        stages = parts_of(stages_of(self.elements.settings))
+        found = (stage for stage in stages if isinstance(stage, kind) and stage.kept)
+        return [provided("kept")(stage.name, stage.kept, codes) for stage in found]
 
     def _sources(self, keyed: StagedOrder | CountedElements) -> list[Source]:
         num_sources = self._edited.num_sources
@@ -384,6 +398,7 @@ def _keyed(elements: Elements) -> StagedOrder | CountedElements:
 # What a dataset object yields from some element on, made by its own maps and batches.
 
 _STRETCH, _MAX_STRETCH = 1 << 13, 1 << 21
+_GROUPS = 1 << 10  # elements of one, where they are groups
 _LONGEST = 1 << 20  # elements of a section, of which all but the last are full
 
 
@@ -400,6 +415,7 @@ class Rest:
     keyed: StagedOrder | CountedElements
     start: int = 0
     stretch: int = _STRETCH
+    groups: Sequence[Kept] = ()  # of the stages that group
     # Reentrant, and never held while something is yielded: another thread asks for the next.
     _lock: Any = field(init=False, default_factory=threading.RLock)
     # What was looked up last: every leaf and every mixture asks for the same stretches.
@@ -427,6 +443,8 @@ class Rest:
                 most = self.elements.steps_up_to(at + longest)
                 if most <= at:
                     return
+                if self.edited.is_formed:
+                    most = self._formed(at, most)
                 first = before(at)
                 # The number of elements before the first that is not full.
                 stop = bisect_right(
@@ -434,9 +452,24 @@ class Rest:
                     0,
                     key=lambda last: before(last + 1) - first != full * (last + 1 - at),
                 )
-                stop = min(at + stop + 1, most)
+                stop = most if self.edited.is_formed else min(at + stop + 1, most)
             yield np.array([at, stop], np.int64)
             at, longest = stop, min(2 * longest, _LONGEST)
+
+    def _formed(self, start: int, stop: int) -> int:
+        """Return where elements end that are formed together: groups that are full, and one more.
+
+        A full group comes out of its stage when it is complete; any other, and a packed row, is
+        formed alone.
+        """
+        if self.edited.num_packers or len(self.groups) != 1:
+            return start + 1
+        windows, stop = self.groups[0].windows, min(stop, start + _GROUPS)
+        _, codes, widths = self.elements.examples_in_steps(start, stop)
+        keys = self.groups[0].values(codes[np.cumsum(widths) - widths]).tolist()
+        groups = enumerate(zip(keys, widths.tolist(), strict=True))
+        ends = (at for at, (key, width) in groups if windows[key] != (width, width))
+        return min(start + next(ends, _GROUPS) + 1, stop)
 
     def _made(self, bounds: Any) -> Any:
         tf = tensorflow()
