@@ -151,7 +151,8 @@ class WindowIteration(Iteration):
         rows = self._rows(elements)
         # As in `BatchIteration.examples`: numbers within each window, without a loop.
         within = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows, rows)
-        return np.repeat(elements * self._shift, rows) + within * self._window.stride
+        found: Int64s = np.repeat(elements * self._shift, rows) + within * self._window.stride
+        return found
 
     @property
     def width(self) -> int | None:
@@ -165,8 +166,7 @@ class WindowIteration(Iteration):
         if width is not None:
             return rows * width
         starts = np.cumsum(rows) - rows
-        found: Int64s = np.add.reduceat(self._child.widths(self._inputs_of(elements)), starts)
-        return found
+        return np.add.reduceat(self._child.widths(self._inputs_of(elements)), starts)
 
     def examples(self, elements: Int64s) -> Int64s:
         return self._child.examples(self._inputs_of(elements))
