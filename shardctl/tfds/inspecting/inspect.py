@@ -349,7 +349,7 @@ def _shown(
             stated = parts.stated(part)
             text, said = _call(stated), stated.effect
         reason = why(stage, part)
-        if stage.is_again and reason is None:
+        if stage.is_again and reason in (None, *(one.reason for one in shown)):
             continue
         if stage.removed:
             said = "changes nothing, so TensorFlow removes it"

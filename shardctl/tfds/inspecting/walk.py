@@ -354,7 +354,7 @@ def _settings_of_interleave(operation: Operation, options: Options) -> dict[str,
     found = {"cycle_length": cycle, "block_length": operation.number("block_length")}
     if operation.op == "InterleaveDataset":
         return found
-    in_order = True if options.op_determinism else in_order_of(operation)
+    in_order = "true" if options.op_determinism else in_order_of(operation)
     threads = {"calls": "auto", "deterministic": {"true": True, "false": False}.get(in_order)}
     return found | threads | {"is_legacy": operation.op.startswith("Legacy")}
 

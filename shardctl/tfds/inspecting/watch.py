@@ -165,7 +165,9 @@ def is_of_script(path: str) -> bool:
     library = sysconfig.get_paths()["stdlib"] + os.sep
     # "-packages" is in site-packages and dist-packages, which lie below the standard library.
     of_python = path.startswith(library) and "-packages" + os.sep not in path
-    return not (path.startswith(("<", *_roots())) or of_python)
+    # Functions of a script that TensorFlow traces run as a file of its own.
+    is_traced = "__autograph_generated_file" in path
+    return not (path.startswith(("<", *_roots())) or of_python or is_traced)
 
 
 def _roots() -> Iterator[str]:
