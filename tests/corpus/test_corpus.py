@@ -89,12 +89,15 @@ def script(name: str) -> ScriptFunction:
     return ScriptFunction.parsed(f"{file}:{name}", of(name).words)
 
 
-def inspected(name: str, asked: ScriptFunction | None = None, **how: bool) -> Inspection:
+def inspected(
+    name: str, asked: ScriptFunction | None = None, *, assume_seeds: bool = False
+) -> Inspection:
     """Return the answer about a pipeline, after a scan where one is needed."""
     start_anew()
     scans = Scans(folder=Path(), runs=True) if of(name).scan else None
-    asked = asked or script(name)
-    (found,) = inspect_script(asked, only=of(name).only, scans=scans, **how)
+    (found,) = inspect_script(
+        asked or script(name), only=of(name).only, scans=scans, assume_seeds=assume_seeds
+    )
     return found
 
 
@@ -112,9 +115,9 @@ def ids_in(element: Any, shape: Shape) -> list[int]:
     import tensorflow as tf
 
     arrays = tf.nest.map_structure(lambda part: getattr(part, "numpy", lambda: part)(), element)
-    if not callable(shape.ids):
-        arrays = arrays if shape.ids is None else arrays[shape.ids]
-    return np.ravel(shape.ids(arrays) if callable(shape.ids) else arrays).astype(int).tolist()
+    if shape.ids is not None:
+        arrays = shape.ids(arrays) if callable(shape.ids) else arrays[shape.ids]
+    return [int(number) for number in np.ravel(arrays)]
 
 
 def elements(pipeline: Iterable[Any], name: str, after: int = 0) -> list[list[int]]:

@@ -182,7 +182,7 @@ def tutorial_word2vec() -> Any:
 
 
 @shape("haiku transformer", ids=0, take=20)
-def haiku_transformer() -> Iterator[Any]:
+def haiku_transformer() -> Any:
     ds = tf.data.Dataset.from_tensor_slices(np.arange(300))
     ds = ds.window(9, shift=8, drop_remainder=True).flat_map(
         lambda window: window.batch(9, drop_remainder=True)
