@@ -92,6 +92,7 @@ PROVIDERS.update(
     report_body="verbs.report.page:report_body",
     report_page="verbs.report.page:report_page",
     save="api.tables:save",
+    scans="tfds.training.scan:Scans",
     text="api.tables:text_of",
     to_pandas="api.tables:to_pandas",
     verify_loader="live.verify:verify_loader",

@@ -113,7 +113,8 @@ _RUN_ELSEWHERE = (
 def test_every_block_is_a_session_a_file_or_parses(document: Path) -> None:
     kinds = {block.kind for block in blocks(document)}
     assert kinds & {"console", "python"}
-    assert kinds <= {"console", "python", "yaml", "json", "sh"}  # no other would be run or checked
+    # No other would be run or checked.
+    assert kinds <= {"console", "python", "yaml", "json", "sh", "diff"}
     commands = commands_of(document)
     for block in blocks(document):
         if block.kind in ("yaml", "json"):
@@ -124,8 +125,12 @@ def test_every_block_is_a_session_a_file_or_parses(document: Path) -> None:
         elif block.kind == "python":
             ast.parse(block.text)
             assert block.file is not None, "a program has its name in a comment, and is run"
-            ran = [command for command in commands if command.startswith("python ")]
-            assert block.file in _RUN_ELSEWHERE or any(block.file in one.split() for one in ran)
+            words = {word for command in commands for word in command.split()}
+            imported = f"from {Path(block.file).stem} import"
+            used = block.file in words or any(imported in one.text for one in blocks(document))
+            assert used or block.file in _RUN_ELSEWHERE
+        elif block.kind == "diff":
+            assert is_used(block, commands, document), "no command applies this change"
     # A row of a table after a blank line, or one of too few cells, would be a paragraph.
     inline = [t.content for t in Markdown(document.read_text("utf-8")).parsed if t.type == "inline"]
     assert inline

@@ -151,7 +151,8 @@ class WindowIteration(Iteration):
         rows = self._rows(elements)
         # As in `BatchIteration.examples`: numbers within each window, without a loop.
         within = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows, rows)
-        return np.repeat(elements * self._shift, rows) + within * self._window.stride
+        found: Int64s = np.repeat(elements * self._shift, rows) + within * self._window.stride
+        return found
 
     @property
     def width(self) -> int | None:

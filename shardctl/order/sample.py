@@ -143,10 +143,11 @@ def sample_epoch(
     length = -(-_STRETCH // window) * window
     num_stretches = max(_LEAST_STRETCHES, num_measured // length)
     # Stretches must fit beside each other; where they would take most of the epoch, all is read.
-    if num_positions <= limit or num_stretches * (length + window + 1) >= num_positions:
+    most = num_stretches * (length + window + 1)
+    if num_positions <= limit or most >= num_positions or order.codes.pads:
         begin = epoch * order.epoch_size
         codes = order.read(begin, min(begin + num_positions, order.num_examples))
-        return _whole(codes, storage)
+        return _whole(codes[~order.codes.is_padding(codes)], storage)
     # A part of the epoch for each stretch, and the whole windows at which it may begin there: the
     # last one leaves room for the stretch and the neighbour of its last example.
     edges = np.arange(num_stretches + 1) * (num_positions / num_stretches)

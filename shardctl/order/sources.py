@@ -314,12 +314,18 @@ def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[floa
     elif source.fed_by:
         several, widths = zip(*(_extent(one, sizes) for one in source.fed_by), strict=True)
         examples, width = sum(several), sum(widths)
+        if isinstance(source, ast.InterleaveDatasets):
+            examples = inf if examples else 0  # it may open them again and again
     for stage in pipeline.stages:
         match stage:
             case ast.Repeat():
                 often = inf if stage.count is None else stage.count
                 examples = examples * often if examples else 0
             case ast.Batch():
+                width *= stage.size
+            case ast.Window():
+                # An element is in as many windows as begin within one.
+                examples *= -(-stage.span // (stage.shift or stage.size)) if examples else 1
                 width *= stage.size
             case ast.GroupByWindow() | ast.FlatMap():  # of which the data decides
                 examples, width = (inf if examples else 0), INT64_MAX

@@ -53,7 +53,8 @@ class OrderSnapshot:
         pins the current order.
 
         Args:
-            ds: the dataset, as the training would iterate it.
+            ds: the dataset, as the training would iterate it; or a function that returns it, or
+                what iterates it, of which the order of the dataset is checked.
             name: of the check, where a test makes several.
             passes: how many passes are pinned, from the first on, a file for each.
             loop: the training loop; "keras-fit" takes two iterators an epoch.

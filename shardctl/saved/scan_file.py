@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arrays import Int64s
-from shardctl.base.text import counted, quoted
-from shardctl.errors import DatasetError
+from shardctl.base.text import quoted
+from shardctl.errors import DatasetError, ShardctlError
 from shardctl.files.atomic import new_file
 from shardctl.iteration.regrouped import Kept
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.stores.stores import os_reason, read_file
+from shardctl.stores.stores import path_of, read_file
 
 VERSION = 1
 SUFFIX = ".scan"
@@ -55,27 +55,31 @@ class Scan:
             DatasetError: an example was not scanned.
         """
         values = self.column(codes)
+        if not self.has_windows():
+            raise DatasetError(f"{shown} was interrupted; {AGAIN}")
 
         def of(wanted: Int64s) -> Int64s:
             found = values[wanted]
-            unseen = int(np.count_nonzero(found == UNSEEN))
-            if unseen:
-                rest = counted(unseen, "example")
-                raise DatasetError(f"{shown} has not scanned {rest} that this reads; {AGAIN}")
+            if np.any(found == UNSEEN):
+                raise DatasetError(f"{shown} has not scanned all that this reads; {AGAIN}")
             return found
 
         return Kept(by=self.by, values=of, most=self.most, windows=self.windows, sizes=self.sizes)
+
+    def has_windows(self) -> bool:
+        """Whether the groups of all keys are known, where there are groups."""
+        keys = {int(key) for part in self.values.values() for key in np.unique(part)}
+        return self.by != "key" or keys - {UNSEEN} <= self.windows.keys()
 
     def column(self, codes: ExampleCodes | None) -> Int64s:
         """Return the values of all codes."""
         if codes is None:
             return self.values.get("", np.empty(0, np.int64))
         shape = next((each.shape[1:] for each in self.values.values()), ())
+        sizes = np.diff([*codes.splits.starts, codes.num_codes]).tolist()
+        parts = zip(codes.splits.names, sizes, strict=True)
         return np.concatenate(
-            [
-                self.values.get(split.name, np.full((split.num_examples, *shape), UNSEEN))
-                for split in map(codes.dataset.split, codes.splits.names)
-            ]
+            [self.values.get(name, np.full((size, *shape), UNSEEN)) for name, size in parts]
         )
 
 
@@ -89,11 +93,8 @@ def write_scan(scan: Scan, path: str) -> None:
     head |= {name: value for name, value in vars(scan).items() if name != "values"}
     head["windows"] = list(scan.windows.items())
     data = io.BytesIO()
-    np.savez_compressed(
-        data,
-        head=np.array(json.dumps(head)),
-        **{f"of {name}": v for name, v in scan.values.items()},
-    )
+    arrays: dict[str, Any] = {f"of {name}": values for name, values in scan.values.items()}
+    np.savez_compressed(data, head=np.array(json.dumps(head)), **arrays)
     with new_file(path, "the scan") as file:
         file.write(data.getvalue())
 
@@ -106,9 +107,9 @@ def read_scan(path: str) -> Scan:
     """
     shown = quoted(path, 200)
     try:
-        data = read_file(path, max_num_bytes=_MOST_BYTES)
-    except OSError as error:
-        raise DatasetError(f"cannot read {shown}: {os_reason(error)}; {AGAIN}") from error
+        data = read_file(path_of(path), max_num_bytes=_MOST_BYTES)
+    except ShardctlError as error:
+        raise DatasetError(f"{error}; {AGAIN}") from error
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as found:
             head = json.loads(str(found["head"]))

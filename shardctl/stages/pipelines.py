@@ -69,6 +69,8 @@ def last_batch(pipeline: ast.Pipeline) -> ast.Batch | None:
             around = around[:-1]
         elif isinstance(stage, ast.Batch):
             around.append(stage)
+        elif isinstance(stage, ast.Window):
+            around.append(ast.Batch(size=stage.size, drop_remainder=stage.drop_remainder))
     return around[-1] if around else None
 
 

@@ -22,12 +22,13 @@ _READY_FIRST = "deterministic=False yields in order of completion"
 _LONGEST_SHOWN = 300  # characters of a pipeline, in a repr
 
 
+SET_A_SEED = ": set its seed, or tf.random.set_seed"
+
+
 def _why_unseeded(seed: object, global_seed: int | None) -> str | None:
     # With two zeros the kernel takes its seeds from the machine.
     if seed == (0, 0) or (seed is None and global_seed is None):
-        return (
-            "it has no seed, and so another order in each run: set its seed, or tf.random.set_seed"
-        )
+        return f"it has no seed, and so another order in each run{SET_A_SEED}"
     return None
 
 
@@ -115,7 +116,7 @@ class Window(parts.Stage):
 
     name = "window"
     is_plain = False
-    effect = "puts neighbours together, one batch a window; keeps the order"
+    effect = "makes a batch of each window; keeps the order"
     size: parts.PositiveCount
     shift: parts.PositiveCount | None = None
     stride: parts.PositiveCount = 1
@@ -268,7 +269,7 @@ class Scan(parts.Stage):
 
     name = "scan"
     is_plain = False
-    effect = "keeps the order; what it yields depends on the elements before, too"
+    effect = "keeps the order; each result depends on earlier elements, too"
     parameters = (parts.value("", "initial_state", takes="code"), parts.FUNCTION)
     keeps_order = True
 
@@ -720,7 +721,7 @@ class InterleaveDatasets(Choosing):
     """
 
     name = "interleave_datasets"
-    effect = "reads so many of the datasets in turn, each as it is chosen"
+    effect = "reads cycle_length datasets in turn, block_length elements of each"
     cycle_length: parts.PositiveCount = 1
     block_length: parts.PositiveCount = 1
     calls: parts.Calls | None = parts.argument("num_parallel_calls", default=None)

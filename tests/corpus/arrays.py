@@ -31,14 +31,6 @@ def keras_arrays() -> Any:
     return tf.data.Dataset.from_tensor_slices((x, y)).shuffle(buffer_size=1024).batch(64)
 
 
-@shape("keras-io mixup", ids=1)
-def keras_mixup() -> Any:
-    x, y = np.zeros([60, 2], "float32"), np.arange(60)
-    one, two = (tf.data.Dataset.from_tensor_slices((x, y)).shuffle(64, seed=s) for s in (1, 2))
-    ds = tf.data.Dataset.zip((one.batch(8), two.batch(8)))
-    return ds.map(lambda a, b: (a[0] + b[0], tf.stack([a[1], b[1]], 0)), AUTOTUNE)
-
-
 @shape("keras-io timeseries", ids=first_of_windows)
 def keras_timeseries() -> Any:
     x = np.arange(120)
@@ -91,21 +83,21 @@ def replay() -> Any:
     return ds.shuffle(32, seed=4).batch(8, drop_remainder=True).as_numpy_iterator()
 
 
-@shape("brax trajectories", take=30)
+@shape("brax trajectories", take=30, scan=True, ids=lambda e: e["label"] // 8)
 def trajectories() -> Any:
     steps = {"label": np.arange(96).reshape(12, 8)}
     ds = tf.data.Dataset.from_tensor_slices(steps).shuffle(12, seed=1)
     return ds.unbatch().batch(6, drop_remainder=True).repeat()
 
 
-@shape("rlds", ids="observation", scan=True)
+@shape("rlds", ids=lambda e: e["observation"] // 10, scan=True)
 def rlds_steps() -> Any:
     ds = tfds.load("episodes", split="train", data_dir=DIR)
     ds = ds.flat_map(lambda episode: episode["steps"])
     return ds.shuffle(10, seed=2).batch(4)
 
 
-@shape("learning_to_simulate", ids=None, take=20)
+@shape("learning_to_simulate", ids=lambda e: e // 5, take=20, scan=True)
 def windows_of_trajectories() -> Any:
     ds = tf.data.Dataset.from_tensor_slices(np.arange(40).reshape(8, 5))
     ds = ds.flat_map(tf.data.Dataset.from_tensor_slices)
@@ -152,6 +144,6 @@ def interleaved_shards() -> Any:
 
 @shape("tensorflow guide snapshot")
 def saved_and_loaded() -> Any:
-    ds = tfds.load("images", split="train[:60]", data_dir=DIR).map(lambda e: {"label": e["label"]})
+    ds = tfds.load("images", split="train[:20]", data_dir=DIR).map(lambda e: {"label": e["label"]})
     ds.save("saved")
     return tf.data.Dataset.load("saved").shuffle(20, seed=1).batch(8)

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from tests.corpus.world import decoded, np, shape, tf, tfds
+from tests.corpus.world import decoded, masked, np, shape, tf, tfds
 
 DIR = "."
 AUTOTUNE = -1
@@ -84,7 +84,7 @@ def big_vision_train() -> Any:
     return ds.batch(8, drop_remainder=True).prefetch(2)
 
 
-@shape("big_vision", take=20)
+@shape("big_vision", take=20, ids=masked)
 def big_vision_eval() -> Any:
     config = tfds.ReadConfig(skip_prefetch=True, try_autocache=False)
     builder = tfds.builder("images", data_dir=DIR)
@@ -156,23 +156,7 @@ def init2winit_valid_epoch(num_batches: int | None = None) -> Iterator[Any]:
         yield sharded(batch) if len(batch["label"]) == 8 else batch
 
 
-@shape("clu deterministic_data")
-def clu_create_dataset() -> Any:
-    split = tfds.core.ReadInstruction("train", from_=13, to=101, unit="abs")
-    builder = tfds.builder("images", data_dir=DIR)
-    ds = builder.as_dataset(split=split, shuffle_files=False).cache()
-    ds = ds.shuffle(40, seed=1234, reshuffle_each_iteration=True).repeat(2)
-    seed = tf.constant([3, 4], tf.int64)
-
-    def preprocess(index: Any, example: Any) -> Any:
-        key = tf.random.experimental.stateless_fold_in(seed, index)
-        return {**example, "crop": tf.random.stateless_uniform([], key)}
-
-    ds = ds.enumerate().map(preprocess, AUTOTUNE)
-    return ds.batch(4, drop_remainder=True).batch(2, drop_remainder=True).prefetch(4)
-
-
-@shape("clu deterministic_data")
+@shape("clu deterministic_data", ids=masked)
 def clu_padded() -> Any:
     ds = tfds.load("images", split="validation", data_dir=DIR)
     ds = ds.map(lambda e: dict(mask=True, **e), AUTOTUNE)
@@ -236,14 +220,6 @@ def compare_gan() -> Any:
     ds = ds.repeat().map(normalized, num_parallel_calls=4)
     ds = ds.map(lambda e: {**e, "z": tf.random.normal([2])})
     return ds.shuffle(50, seed=547).batch(8, drop_remainder=True).prefetch(4)
-
-
-@shape("tensorflow tutorial mnist", "without a seed", ids=1)
-def tutorial_mnist() -> Any:
-    ds, info = tfds.load("images", split="train", shuffle_files=True, with_info=True, data_dir=DIR)
-    ds = ds.map(lambda e: (e["image"], e["label"]), AUTOTUNE).cache()
-    ds = ds.shuffle(info.splits["train"].num_examples)
-    return ds.batch(128).prefetch(AUTOTUNE)
 
 
 @shape("tensorflow tutorial distributed")

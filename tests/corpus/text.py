@@ -54,7 +54,7 @@ def bucketed(ds: Any, boundaries: list[int], sizes: list[int]) -> Any:
     )
 
 
-@shape("flax lm1b", "filter|shuffle", ids=tokens, take=30)
+@shape("flax lm1b", "shuffle", ids=tokens, take=30, scan=True)
 def lm1b_train() -> Any:
     ds = load(shuffle_files=True).filter(shorter(9)).shuffle(1024).repeat()
     return bucketed(ds, [4, 7], [8, 4, 2]).prefetch(AUTOTUNE)
@@ -109,11 +109,9 @@ class MultiHostDataLoadIterator:
     """Yields the batches of a dataset as arrays of all hosts, as MaxText does."""
 
     def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
-        self.local_iterator = self.dataset.as_numpy_iterator()
+        self.local_iterator = dataset.as_numpy_iterator()
 
     def __iter__(self) -> MultiHostDataLoadIterator:
-        self.local_iterator = self.dataset.as_numpy_iterator()
         return self
 
     def __next__(self) -> Any:
@@ -184,7 +182,7 @@ def tutorial_word2vec() -> Any:
 
 
 @shape("haiku transformer", ids=0, take=20)
-def haiku_transformer() -> Iterator[Any]:
+def haiku_transformer() -> Any:
     ds = tf.data.Dataset.from_tensor_slices(np.arange(300))
     ds = ds.window(9, shift=8, drop_remainder=True).flat_map(
         lambda window: window.batch(9, drop_remainder=True)

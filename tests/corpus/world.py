@@ -86,6 +86,11 @@ def tokenized(example: Any) -> Any:
     return {"inputs": words, "targets": words}
 
 
+def masked(element: Any) -> Any:
+    """Return the ids in a batch that says by a mask what is padding, for which it has -1."""
+    return np.where(element["mask"], element["label"], -1)
+
+
 def of_photos(numbers: Any) -> list[int]:
     """Return the places of files in the list that Keras shuffled with the seed 1337."""
     files = list(range(40))

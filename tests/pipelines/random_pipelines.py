@@ -22,6 +22,7 @@ from shardctl.stages.stages import (
     Range,
     Repeat,
     SampleFromDatasets,
+    Scan,
     Shard,
     Shared,
     Shuffle,
@@ -29,6 +30,7 @@ from shardctl.stages.stages import (
     Take,
     Unbatch,
     Values,
+    Window,
     WithOptions,
     Zip,
 )
@@ -74,6 +76,7 @@ class Habits:
     parallel: whether maps and prefetches may run in threads of their own.
     most_examples: of a pass.
     filters: whether a list says what passes some filters.
+    functions: whether stages are drawn whose function is in a script only.
     sharing: inputs that are one object wherever they are drawn again, at this rate; `shared` has
         those of one pipeline.
     """
@@ -84,6 +87,7 @@ class Habits:
     parallel: bool = True
     most_examples: int = MOST_EXAMPLES
     filters: bool = False
+    functions: bool = False
     sharing: float = 0.0
     shared: list[RandomPipeline] = field(default_factory=list)
 
@@ -277,6 +281,7 @@ class _Drawing:
             *(
                 [("filter", 3)] if self.habits.filters else []
             ),  # Hypothesis draws what weighs nothing
+            *([("window", 2), ("scan", 1)] if self.habits.functions else []),
         )
         names, weights = zip(*kinds, strict=True)
         drawn = getattr(self, f"_{self.rng.choices(names, weights)[0]}")(made)
@@ -314,6 +319,22 @@ class _Drawing:
             return made
         most = made.most if made.most is None else made.most * 8
         return _then(made, Unbatch(), most=most, element=made.element[1])
+
+    def _window(self, made: RandomPipeline) -> RandomPipeline:
+        if made.most is None or made.element != "example":
+            return made
+        shift = self.rng.choice([None, 1, self.rng.randrange(1, 9)])
+        stage = Window(
+            size=self.rng.randrange(1, 6),
+            shift=shift,
+            stride=self.rng.choice([1, 1, 2, 3]),
+            drop_remainder=self.rng.random() < 0.5,
+        )
+        most = -(-made.most // (shift or stage.size))
+        return _then(made, stage, most=most, element=("batch", "example", stage.drop_remainder))
+
+    def _scan(self, made: RandomPipeline) -> RandomPipeline:
+        return _then(made, Scan(), most=made.most)
 
     def _take(self, made: RandomPipeline) -> RandomPipeline:
         count = self.rng.choice([-1, 0, 1, self.rng.randrange(30), self.rng.randrange(200)])

@@ -22,6 +22,7 @@ from shardctl.stages.stages import (
     Read,
     Repeat,
     SampleFromDatasets,
+    Scan,
     Shard,
     Shared,
     Shuffle,
@@ -29,6 +30,7 @@ from shardctl.stages.stages import (
     Take,
     Unbatch,
     Values,
+    Window,
     WithOptions,
     Zip,
 )
@@ -99,6 +101,11 @@ def _staged(dataset: Any, stage: Stage, read: MakeRead, variants: random.Random 
             return _map(
                 dataset, _changed, num_parallel_calls=_number(calls), deterministic=deterministic
             )
+        case Window():
+            windows = dataset.window(stage.size, stage.shift, stage.stride, stage.drop_remainder)
+            return windows.flat_map(lambda *parts: _zipped(*parts).batch(stage.size))
+        case Scan():
+            return dataset.scan(0, lambda count, *parts: (count + 1, _scanned(*parts)))
         case Prefetch(size=size):
             return dataset.prefetch(_number(size))
         case WithOptions():
@@ -121,6 +128,19 @@ _CALLS: dict[type[Stage], Callable[[Any, Any], Any]] = {
     Cache: lambda ds, call: ds.cache(),
     Filter: lambda ds, call: ds.filter(passes),
 }
+
+
+def _zipped(*parts: Any) -> Any:
+    import tensorflow as tf
+
+    (one,) = parts if len(parts) == 1 else (parts,)
+    return one if isinstance(one, tf.data.Dataset) else tf.data.Dataset.zip(one)
+
+
+def _scanned(part: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.nest.map_structure(_changed, part)
 
 
 def _number(value: int | Literal["auto"] | None) -> int | None:

@@ -26,7 +26,7 @@ from tests.pipelines.tfds_sources import Sources, build_datasets, name_of
 
 
 NUM_PASSES = 3
-HABITS = Habits(seedless=0.04, scrambled=0.04, mixtures=0.15, most_examples=250)
+HABITS = Habits(seedless=0.04, scrambled=0.04, mixtures=0.15, most_examples=250, functions=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from shardctl.base.arguments import Kind, checked
+from shardctl.base.hooks import provided
 from shardctl.base.text import choices
 from shardctl.base.tfds_rules import Loop
 from shardctl.dataset.dataset import ELEMENTS, Dataset, as_dataset
@@ -22,7 +23,7 @@ from shardctl.stages import stages as call
 from shardctl.stages.part import KernelPair, Source
 from shardctl.stages.pipelines import open_stages, sources_of, with_changed
 from shardctl.stages.pipelines import options_of as options_in_stages
-from shardctl.stages.stages import Pipeline, Read
+from shardctl.stages.stages import SET_A_SEED, Pipeline, Read
 from shardctl.stages.text import text_of
 from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.imports import tensorflow
@@ -35,7 +36,7 @@ from shardctl.tfds.inspecting.graph import (
 )
 from shardctl.tfds.inspecting.reader import FoundReader
 from shardctl.tfds.inspecting.stage_of import global_seed_of, stated_seed
-from shardctl.tfds.inspecting.walk import FoundPipeline, FoundStage, walked
+from shardctl.tfds.inspecting.walk import FoundPipeline, FoundStage, Scans, walked
 from shardctl.tfds.inspecting.watch import Lines, Returned, clones_of, is_dataset, returned_by
 from shardctl.verbs.inspect.answer import Cure, InspectedStage, Inspection, OpenStage, SourceLine
 from shardctl.verbs.inspect.cure import set_argument, set_options, set_shuffle_seed
@@ -305,6 +306,11 @@ class _Remedies:
             seed = self._seed(line)
             cure = set_argument("seed", seed, line, part.name)
             return cure, replace(part, seed=_pair_of_seed(seed))
+        if isinstance(part, call.ChooseFromDatasets):
+            # What chooses is no stage of its own, and has no line.
+            seeds = [one.seed for one in part.choices.stages if isinstance(one, call.Shuffle)]
+            text = "a seed in the shuffle of its choices"
+            return (Cure(text=text, line=line, is_known=False), part) if None in seeds else None
         if not isinstance(part, call.Map):
             return None
         if part.deterministic is False:
@@ -339,13 +345,13 @@ class _Remedies:
 
     def _options(self) -> Cure:
         """Return the cure of options; they are of the whole pipeline, so it is changed too."""
-        loose = [
-            stage
-            for stage in self._found.stages
-            if isinstance(stage.part, call.WithOptions) and stage.part.deterministic is False
-        ]
-        for stage in loose:
-            self.changed[id(stage.part)] = replace(stage.part, deterministic=True)
+        loose = []
+        for stage in self._found.stages:
+            part = stage.part
+            if not isinstance(part, call.WithOptions) or part.deterministic is not False:
+                continue
+            loose.append(stage)
+            self.changed[id(stage.part)] = replace(part, deterministic=True)
         return set_options(map(self.line_of, loose))
 
     def _seed(self, line: SourceLine | None) -> int:
@@ -354,7 +360,7 @@ class _Remedies:
         return self._seeds.setdefault(key, len(self._seeds))
 
     def _is_known(self, stage: FoundStage, cure: Cure) -> bool:
-        if cure.is_of_library:
+        if not cure.is_known:
             return False
         # A reader that has a seed draws none from the global one, which changes what others draw.
         pairs = [s.reader.pair if s.reader else _pair_of(s.part) for s in self._found.stages]
@@ -391,7 +397,7 @@ def _shown(
             stated = parts.stated(part)
             text, said = _call(stated), stated.effect
         reason = why(stage, part)
-        if stage.is_again and reason is None:
+        if stage.is_again and reason in (None, *(one.reason for one in shown)):
             continue
         if stage.removed:
             said = "changes nothing, so TensorFlow removes it"
@@ -420,7 +426,8 @@ def _reason(part: Part, options: call.WithOptions, global_seed: int | None) -> s
         for found in open_stages(part.choices, global_seed=global_seed):
             return found.reason
     reason: str | None = part.why_open(options.deterministic, global_seed)
-    return reason
+    # What to set is the cure's to say, with the line.
+    return reason and reason.removesuffix(SET_A_SEED)
 
 
 def _why_open(reader: FoundReader, parts: _Parts) -> str | None:
@@ -548,9 +555,18 @@ def the_dataset(made: Any, lines: Lines) -> Returned:
 
 
 def inspected(
-    found: Returned, *, lines: Lines, loop: Loop, name: str = "", assume_seeds: bool = False
+    found: Returned,
+    *,
+    lines: Lines,
+    loop: Loop,
+    name: str = "",
+    assume_seeds: bool = False,
+    scans: Scans | None = None,
 ) -> Inspection:
-    """Return the answer for a dataset whose making was watched, or was not."""
+    """Return the answer for a dataset whose making was watched, or was not.
+
+    scans: of stages that depend on data; None is those beside the shardctl.yaml, or here.
+    """
     dataset = found.dataset
     clones = clones_of(dataset)
     if clones is not None:
@@ -569,7 +585,7 @@ def inspected(
             # first.
             loop = "python"
         answer = assembled(
-            walked(root, options_in_force(dataset)),
+            walked(root, options_in_force(dataset), scans or provided("scans")()),
             line_of=lines.of,
             loop=loop,
             name=name,

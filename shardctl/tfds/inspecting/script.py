@@ -22,6 +22,7 @@ from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.graph import operation_of
 from shardctl.tfds.inspecting.inspect import inspected
+from shardctl.tfds.inspecting.walk import Scans
 from shardctl.tfds.inspecting.watch import (
     Lines,
     Returned,
@@ -42,7 +43,8 @@ class ScriptFunction:
 
     arguments, named: what it is called with.
     expression: what is evaluated among the names of the module, in place of a function.
-    config: the file whose `get_config` returns the first argument, with what is set in it.
+    config: the file whose `get_config` returns the first argument; names that begin with `config.`
+        are its fields.
     """
 
     module: str
@@ -51,7 +53,6 @@ class ScriptFunction:
     named: Mapping[str, Any] = field(default_factory=dict)
     expression: str | None = None
     config: str | None = None
-    overrides: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parsed(
@@ -84,21 +85,18 @@ class ScriptFunction:
                 f"{quoted(reference, 200)} names no function; it is written as "
                 "train.py:make_dataset or package.module:make_dataset"
             )
-        arguments: list[Any] = []
-        named, overrides = {}, {}
+        arguments, named = [], {}
         for word in words:
             match = _NAMED.fullmatch(word)
-            name = "" if match is None else match["name"]
             if match is None:
                 arguments.append(_value(word))
-            elif "." in name:
-                overrides[name.removeprefix(f"{_CONFIG}.")] = _value(match["value"])
-                if config is None or not name.startswith(f"{_CONFIG}."):
-                    raise UsageError(f"{quoted(word)} sets a field of a config; give --config FILE")
             else:
-                named[name] = _value(match["value"])
-        if expression is not None and (arguments or named):
-            raise UsageError("--call has its arguments already; leave out the words after --")
+                named[match["name"]] = _value(match["value"])
+            is_field = match is not None and match["name"].startswith(f"{_CONFIG}.")
+            if is_field and config is None:
+                raise UsageError(f"{quoted(word)} sets a field of a config; give --config FILE")
+            if expression is not None and not is_field:
+                raise UsageError("--call has its arguments already; leave out the words after --")
         return cls(
             module=module,
             function=function,
@@ -106,7 +104,6 @@ class ScriptFunction:
             named=named,
             expression=expression,
             config=config,
-            overrides=overrides,
         )
 
     def __str__(self) -> str:
@@ -140,7 +137,7 @@ class ScriptFunction:
             found = eval(code, names)  # noqa: S307 - the user's own code, in the user's own script
             return found() if isinstance(found, FunctionType) else found
         found = self._found(module, is_answer)
-        if not is_answer(found):
+        if callable(found) and not is_answer(found):
             return self._call(found, *config)
         if self.arguments or self.named or config:
             raise UsageError(f"{self} is a dataset and no function, so it takes no arguments")
@@ -155,10 +152,10 @@ class ScriptFunction:
         if not callable(make):
             raise UsageError(f"{quoted(reference, 200)} has no function get_config")
         config = make(argument) if suffix else make()
-        for name, value in self.overrides.items():
-            *path, last = name.split(".")
+        for name, value in self._named(of_config=True).items():
+            *parts, last = name.split(".")
             holder = config
-            for part in path:
+            for part in parts:
                 holder = _field(holder, part, name)
             _field(holder, last, name)
             if isinstance(holder, dict):
@@ -167,9 +164,14 @@ class ScriptFunction:
                 setattr(holder, last, value)
         return config
 
+    def _named(self, *, of_config: bool) -> dict[str, Any]:
+        prefix = f"{_CONFIG}."
+        found = {n: v for n, v in self.named.items() if n.startswith(prefix) == of_config}
+        return {name.removeprefix(prefix): value for name, value in found.items()}
+
     def _call(self, function: Any, *config: Any) -> Any:
         """Call a function; the config is its argument of that name, else its first one."""
-        arguments, named = self.arguments, dict(self.named)
+        arguments, named = self.arguments, self._named(of_config=False)
         with contextlib.suppress(ValueError):  # some that are written in C have no signature
             signature = inspect.signature(function)
             if config and _CONFIG in signature.parameters:
@@ -200,7 +202,7 @@ class ScriptFunction:
 
     def _found(self, module: ModuleType, is_answer: Callable[[Any], bool]) -> Any:
         found = getattr(module, self.function, None)
-        if callable(found) or is_answer(found):
+        if callable(found) or is_answer(found) or hasattr(found, "__next__"):
             return found
         names = [
             name
@@ -269,10 +271,11 @@ def inspect_script(
     only: str | None = None,
     index: str | None = None,
     assume_seeds: bool = False,
+    scans: Scans | None = None,
 ) -> tuple[Inspection, ...]:
     """Return the answers for the datasets that a function of a script returns or iterates.
 
-    only, index: see `chosen`.
+    only, index: see `chosen`. scans: see `inspected`.
 
     Raises:
         UsageError: the function fails, or returns no dataset, or none of that name or index.
@@ -281,7 +284,7 @@ def inspect_script(
     lines = Lines()
     datasets = chosen(script, lines, only=only, index=index)
     return tuple(
-        inspected(one, lines=lines, loop=loop, name=name, assume_seeds=assume_seeds)
+        inspected(one, lines=lines, loop=loop, name=name, assume_seeds=assume_seeds, scans=scans)
         for name, one in datasets.items()
     )
 

@@ -150,7 +150,8 @@ def _splits_batches(below: Operation, depth: int = 1) -> bool:
     # Down from the unbatch. `depth` is how many batches are still open: a batch closes one, another
     # unbatch opens one.
     while depth:
-        if below.op in graph.BATCHES and not below.op.startswith("Padded"):
+        is_batch = below.op in graph.BATCHES and not below.op.startswith("Padded")
+        if is_batch or batched_window(below):
             depth -= 1
         elif below.op == "UnbatchDataset":
             depth += 1
@@ -209,6 +210,9 @@ def _scan(operation: Operation, options: Options) -> Stage:
     ops = operation.graph.ops_in_functions(operation.node)
     if any("Random" in op and "Stateless" not in op for op in ops):
         return Opaque(call="scan", reason="its function draws random numbers")
+    repeated = operation.input if operation.input.op == "RepeatDataset" else None
+    if repeated is not None and repeated.input.op == "TensorDataset":
+        return Opaque(call="scan", reason="its function makes many elements of one that repeats")
     return call.Scan()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,14 +30,18 @@ from shardctl.tfds.inspecting.reader import (
     reads_files,
 )
 
+# What an operation that depends on data is by its scan, see `tfds/training/scan.py`.
+Scans = Callable[[Operation, tuple[Stage, ...]], tuple[Stage, ...]]
+
 _COMBINE = ("ZipDataset", "DirectedInterleaveDataset")
 _COUNT_SECONDS = 10  # for what a generator yields
 _MOST_CHOICES = 1 << 20  # that are written one by one
 
 
-def walked(root: Operation, options: Options) -> FoundPipeline:
-    """Return the pipeline that a graph is."""
-    walk = _Walk(options, shared_objects(root), beside_files=any(map(reads_files, root.all())))
+def walked(root: Operation, options: Options, scans: Scans | None = None) -> FoundPipeline:
+    """Return the pipeline that a graph is, with what scans say of stages that depend on data."""
+    beside_files = any(map(reads_files, root.all()))
+    walk = _Walk(options, shared_objects(root), scans, beside_files=beside_files)
     pipeline = walk.pipeline(root, 0)
     return FoundPipeline(pipeline=pipeline, stages=tuple(walk.stages))
 
@@ -48,11 +52,19 @@ class _Walk:
     beside_files: whether it reads files, so that other elements are padding, if they are alike.
     """
 
-    def __init__(self, options: Options, shared: Mapping[str, str], *, beside_files: bool) -> None:
+    def __init__(
+        self,
+        options: Options,
+        shared: Mapping[str, str],
+        scans: Scans | None,
+        *,
+        beside_files: bool,
+    ) -> None:
         self._beside_files = beside_files
         self.stages: list[FoundStage] = []
         self._options = options
         self._shared = shared
+        self._scans = scans
         self._known: dict[str, Shared] = {}
         self._files: list[str] = []  # of the readers that one function makes
 
@@ -180,15 +192,22 @@ class _Walk:
         order = _numbered(range(len(datasets)), operation.input.way, self._options)
         below = (one for each in datasets for one in each.all() if reads_files(one))
         self._files += [path for one in below for path in paths_of(one)]
-        # Of one source that all of them read, the elements of all have their places there.
+        # Of one source that all of them read, the elements of all have their places there; those
+        # of several are counted on, in the order in which the function makes them.
         is_one = len({_chain(each)[0].source_key for each in datasets}) == 1
-        label, inputs = f"source_{len(self.stages)}", []
+        label, inputs, counted = f"source_{len(self.stages)}", [], 0
         for number, each in enumerate(datasets):
             start = len(self.stages)
             made = self.pipeline(each, level + 1)
-            if is_one and isinstance(made.source, Range):
-                one = Shared(label=label, pipeline=Pipeline(source=made.source))
-                made = replace(made, source=one)
+            if isinstance(made.source, Range):
+                stop = counted + made.source.stop
+                if not is_one and stop > _MOST_CHOICES:
+                    reason = f"its function makes datasets of more than {_MOST_CHOICES:,} elements"
+                    return Opaque(call=graph.call_name(operation.op), reason=reason)
+                one: Source = Shared(label=label, pipeline=Pipeline(source=made.source))
+                if not is_one:
+                    one = call.Values(values=tuple(range(counted, stop)))
+                made, counted = replace(made, source=one), stop
             inputs.append(made)
             # The function made all of them, so that one shows what it does.
             if number:
@@ -201,6 +220,8 @@ class _Walk:
             stages: tuple[Stage, ...] = (call.Concatenate(other=other),)
         else:
             stages = stage_of.stages_of_operation(operation, self._options)
+            if self._scans is not None:
+                stages = self._scans(operation, stages)
         # `removed` is None where the stage does something, () where nothing is left of it.
         removed = _removed(operation, stages, self._options)
         if removed is not None:
@@ -374,7 +395,7 @@ def _settings_of_interleave(operation: Operation, options: Options) -> dict[str,
     found = {"cycle_length": cycle, "block_length": operation.number("block_length")}
     if operation.op == "InterleaveDataset":
         return found
-    in_order = True if options.op_determinism else in_order_of(operation)
+    in_order = "true" if options.op_determinism else in_order_of(operation)
     threads = {"calls": "auto", "deterministic": {"true": True, "false": False}.get(in_order)}
     return found | threads | {"is_legacy": operation.op.startswith("Legacy")}
 

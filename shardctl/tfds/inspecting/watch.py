@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import itertools
 import linecache
 import math
@@ -166,7 +165,9 @@ def is_of_script(path: str) -> bool:
     library = sysconfig.get_paths()["stdlib"] + os.sep
     # "-packages" is in site-packages and dist-packages, which lie below the standard library.
     of_python = path.startswith(library) and "-packages" + os.sep not in path
-    return not (path.startswith(("<", *_roots())) or of_python)
+    # Functions of a script that TensorFlow traces run as a file of its own.
+    is_traced = "__autograph_generated_file" in path
+    return not (path.startswith(("<", *_roots())) or of_python or is_traced)
 
 
 def _roots() -> Iterator[str]:
@@ -229,8 +230,8 @@ class Iterators:
         here = threading.get_ident()
         with _lock:
             kind = _watched_kind()
-            plain_kind = kind.__mro__[1]
-            plain: Any = plain_kind.__init__
+            plain_kind: Any = kind.__mro__[1]
+            plain = plain_kind.__init__
 
             def init(
                 iterator: Any, dataset: Any = None, components: Any = None, element_spec: Any = None
@@ -247,11 +248,11 @@ class Iterators:
                 iterator._dataset, iterator._element_spec = dataset, dataset.element_spec
                 self._made(iterator._shardctl[1])
 
-            plain_kind.__init__ = init  # type: ignore[misc]
+            plain_kind.__init__ = init
             try:
                 yield
             finally:
-                plain_kind.__init__ = plain  # type: ignore[misc]
+                plain_kind.__init__ = plain
 
     def _made(self, iterated: Iterated) -> None:
         if self._asked is not None:
@@ -296,11 +297,8 @@ class Iterators:
         Raises:
             Exception: of the object, where it fails before it has iterated anything.
         """
-        if isinstance(value, _WRAPPERS):
-            # Both sides of a `zip`, of which asking would show the first alone.
-            parts = [each for one in gc.get_referents(value) for each in _members(one)]
-            return [one for each in parts if hasattr(each, "__next__") for one in self.of(each)]
-        self._asked, self._left = (found := []), _MOST
+        found: list[Iterated] = []
+        self._asked, self._left = found, _MOST
         try:
             elements = of_script(iter, value)
             for _ in range(_MOST):
@@ -313,10 +311,6 @@ class Iterators:
         finally:
             self._asked = None
         return found
-
-
-# Iterators of Python's own that read others from the moment they are made.
-_WRAPPERS = (map, zip, filter, enumerate, itertools.islice, itertools.zip_longest)
 
 
 def _zeros(dataset: Any) -> Any:
@@ -333,10 +327,6 @@ def _zeros(dataset: Any) -> Any:
         return tf.nest.map_structure(zeros, dataset.element_spec)
     except Exception:  # of any kind: elements may hold what is no tensor
         return None
-
-
-def _members(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else (value,)
 
 
 def of_script(function: Callable[..., Any], *arguments: Any) -> Any:

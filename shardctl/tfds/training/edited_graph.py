@@ -12,13 +12,13 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.tfds_rules import LONGEST_RANGE
 from shardctl.errors import UsageError
-from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting import graph
 from shardctl.tfds.inspecting.graph import Graph, Operation, operation_of
 from shardctl.tfds.inspecting.reader import reads_files
 from shardctl.tfds.inspecting.stage_of import batched_window
 
-Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped", "leaf"]
+Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped", "formed", "leaf"]
 
 # What becomes of each op when the graph is rebuilt. Every op that is missing here is a leaf: its
 # elements are taken as the source of examples.
@@ -30,6 +30,7 @@ _OPS: Mapping[Kind, tuple[str, ...]] = {
     "order": graph.CHOOSES,
     "merged": ("ConcatenateDataset", "DirectedInterleaveDataset"),
     "zipped": ("ZipDataset",),
+    "formed": ("GroupByWindowDataset",),
 }
 _KINDS: Mapping[str, Kind] = {op: kind for kind, ops in _OPS.items() for op in ops}
 # Whose elements are known by their index.
@@ -123,38 +124,71 @@ def size_of(here: Operation) -> int:
     return int(size)
 
 
+def _keeps_batches(here: Operation) -> bool:
+    """Whether batches pass an operation as they were made, whatever their order."""
+    is_same = _KINDS.get(here.op) in ("dropped", "order") or here.op == "PrefetchDataset"
+    return is_same or here.is_identity
+
+
+def spec_of(here: Operation) -> Any:
+    """Return the components of the elements of an operation, as TensorSpecs."""
+    tf = tensorflow()
+    # Ops have the list of their types under one of two names.
+    name = "output_types" if "output_types" in here.attributes else "Toutput_types"
+    kinds = map(tf.dtypes.as_dtype, here.attributes[name].list.type)
+    specs = (tf.TensorSpec(*of) for of in zip(map(tf.TensorShape, here.shapes), kinds, strict=True))
+    return tuple(specs)
+
+
 class EditedGraph:
     """A graph of which only what makes elements of examples is left, its leaves open.
 
     Batches are formed anew, so a window may end with a batch that is not full and has none before
     its end; see `full_width`. What the graph holds beside datasets is as it was at this call.
 
+    top: an operation of the graph whose elements are meant, and not those of the dataset.
+    leaf: the one leaf, where it is no source. packs: `unbatch` and `flat_map` are packers of rows.
+
     Raises:
         NotRebuildable: TensorFlow makes no graph of the dataset; or batches of several sizes, or
             that were formed, mixed and parted again, would come out otherwise.
     """
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(
+        self,
+        dataset: Any = None,
+        *,
+        top: Operation | None = None,
+        leaf: Operation | None = None,
+        packs: bool = False,
+    ) -> None:
         try:
-            operation = operation_of(dataset)
+            operation = operation_of(dataset) if top is None else top
         except UsageError as error:
             raise NotRebuildable(str(error)) from error
+        self._leaf, self._packs = leaf, packs
         # The order of these steps matters: the tree comes first, then pairs of batch and unbatch
         # are marked, and both last lines rely on the marks.
         self.graph: Graph = operation.graph
-        self.element_spec = dataset.element_spec
+        self.element_spec = spec_of(operation) if dataset is None else dataset.element_spec
         self._num_leaves = self.num_sources = 0  # sources, whose elements are counted each
         self.root = self._tree(operation)
         self._cancelled: set[int] = set()
         self._cancel(self.root)
+        # Whether an element is made of its examples alone, one after the other.
+        self.is_formed = any(node.kind == "formed" for node in self.root.walk())
         self._check_batches(self.root, outer=False, mixed=False)
         # How many examples an element has where its batches are full.
         self.full_width = self._width(self.root)
 
     def _tree(self, here: Operation, source: int | None = None) -> GraphNode:
         """Return the tree below a dataset; `source` is that of all in it, told by their index."""
-        kind = _KINDS.get(here.op, "leaf")
-        if batched_window(here) or (not reads_files(here) and here.made is not None):
+        kind = self._kind(here)
+        if (
+            here is not self._leaf
+            and kind != "formed"
+            and (batched_window(here) or (not reads_files(here) and here.made is not None))
+        ):
             raise NotRebuildable("the function of a flat_map or an interleave makes its elements")
         indexed = source is not None
         # A leaf, or a zip of sources that count alike, is one source. Below such a zip every leaf
@@ -173,6 +207,21 @@ class EditedGraph:
             size=size_of(here) if kind == "batch" else 1,
             source=source if kind == "zipped" else None,
         )
+
+    def _kind(self, here: Operation) -> Kind:
+        if here is self._leaf:
+            return "leaf"
+        if self._packs and here.op == "FlatMapDataset" and not reads_files(here):
+            return "formed"
+        if self._packs and here.op == "UnbatchDataset" and not self._undoes(here):
+            return "formed"
+        return _KINDS.get(here.op, "leaf")
+
+    @property
+    def num_packers(self) -> int:
+        """How many `unbatch` and `flat_map` make packed rows."""
+        ops = [node.operation.op for node in self.root.walk() if node.kind == "formed"]
+        return len(ops) - ops.count("GroupByWindowDataset")
 
     def buffer_sizes(self) -> Iterator[tuple[int, int]]:
         """Yield (size of a shuffle buffer above the leaves, examples of an element in it)."""
@@ -211,14 +260,21 @@ class EditedGraph:
         """
         tf = tensorflow()
         # The names are those of the placeholders in `_definition`.
-        given = {f"leaf_{i}:0": tf.data.experimental.to_variant(d) for i, d in enumerate(leaves)}
+        variants = map(tf.data.experimental.to_variant, leaves)
+        # An identity, so that a dataset from outside becomes a tensor of the function.
+        given = {f"leaf_{i}:0": tf.identity(one) for i, one in enumerate(variants)}
         for index, chosen in enumerate(choices):
-            given[f"choices_{index}:0"] = tf.data.experimental.to_variant(chosen)
+            given[f"choices_{index}:0"] = tf.identity(tf.data.experimental.to_variant(chosen))
         definition, root = self._definition
         (made,) = tf.graph_util.import_graph_def(
             definition, input_map=given, return_elements=[f"{root}:0"], name="own"
         )
         return tf.data.experimental.from_variant(made, self.element_spec)
+
+    def dataset(self, leaves: Sequence[Any], choices: Sequence[Any] = ()) -> Any:
+        """Return what `applied` does, where no function is made."""
+        applied = without_autograph(lambda _: self.applied(leaves, choices))
+        return tensorflow().data.Dataset.from_tensors(0).flat_map(applied)
 
     @cached_property
     def _definition(self) -> tuple[Any, str]:
@@ -285,7 +341,7 @@ class EditedGraph:
         if node.kind == "unbatch":
             # Everything between the two must leave batches as they are.
             below = node.inputs[0]
-            while self._keeps_batches(below):
+            while _keeps_batches(below.operation):
                 below = below.inputs[0]
             if below.kind != "batch" or below.operation.function is not None:
                 raise NotRebuildable("unbatch takes apart what maps have made of batches")
@@ -293,20 +349,25 @@ class EditedGraph:
         for below in node.inputs:
             self._cancel(below)
 
-    def _keeps_batches(self, node: GraphNode) -> bool:
-        """Whether batches pass a node as they were made, whatever their order."""
-        if node.kind in ("dropped", "order") or node.operation.op == "PrefetchDataset":
-            return True
-        return node.kind == "kept" and node.operation.is_identity
+    def _undoes(self, unbatch: Operation) -> bool:
+        """Whether an `unbatch` takes batches apart as they were made."""
+        below = unbatch.input
+        while _keeps_batches(below):
+            below = below.input
+        return _KINDS.get(below.op) == "batch"
 
     def _check_batches(self, node: GraphNode, *, outer: bool, mixed: bool) -> None:
         """Refuse a batch of batches that were reordered: the inner ones cannot be told apart."""
         # Going down from the end. `outer` is a batch above, `mixed` something that reorders between
         # that batch and here.
+        if node.kind == "formed" and outer:
+            raise NotRebuildable(f"{graph.call_name(node.operation.op)} makes rows of a batch")
         if node.kind == "batch" and id(node) not in self._cancelled:
             if outer and mixed:
                 raise NotRebuildable("batches are reordered and then batched again")
             outer, mixed = True, False
+        if node.kind == "formed":  # whatever is below, an element is made of its examples
+            outer, mixed = False, False
         mixed = mixed or node.kind in ("order", "merged")
         for below in node.inputs:
             self._check_batches(below, outer=outer, mixed=mixed)
@@ -314,8 +375,8 @@ class EditedGraph:
     def _width(self, node: GraphNode) -> int:
         """Return how many examples a full element has."""
         # A leaf, or a zip of one index, is one example.
-        if not node.inputs or node.source is not None:
-            return 1  # of an index of its source
+        if not node.inputs or node.source is not None or node.kind == "formed":
+            return 1  # of an index of its source, or of as many as there are
         widths = [self._width(below) for below in node.inputs]
         # A zip of different sources has the examples of all in each element.
         if node.kind == "zipped":

@@ -7,13 +7,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from shardctl.base.text import counted
 from shardctl.base.tfds_rules import Loop
-from shardctl.errors import UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.order import Order
+from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.inspect import inspected
 from shardctl.tfds.inspecting.watch import Iterated, Iterators, Lines, Returned, of_script
 from shardctl.tfds.training.edited_graph import NotRebuildable
-from shardctl.tfds.training.own_elements import OwnElements, element_after, num_examples_of
+from shardctl.tfds.training.own_elements import (
+    OwnElements,
+    element_after,
+    num_examples_before,
+    num_examples_of,
+)
 
 _INSIDE = "call ds = resume_like(ds, ..) in the function, before the dataset is iterated"
 _END = object()
@@ -91,7 +98,10 @@ class IteratingCode:
         try:
             rest = own.made(start=start)
         except NotRebuildable as why:
-            raise UsageError(f"{why}; {_INSIDE}") from why
+            # Passes of this code that are over were read then; others cannot be read in it.
+            if self.pass_index:
+                raise UsageError(f"{why}; {_INSIDE}") from why
+            rest = read_again(own, start, why, pass_index=0, loop=self.loop)
         if not self._passes:
             warnings.warn(
                 f"{iterated} iterates the dataset in Python. This code starts anew on what is left "
@@ -111,3 +121,37 @@ class IteratingCode:
         skipped = self.left if total is None else min(self.left, total)
         self.left -= skipped
         return element_after(elements, skipped)
+
+
+def read_again(
+    own: OwnElements, steps: int, why: NotRebuildable, *, pass_index: int, loop: Loop
+) -> Any:
+    """Return the rest of a pipeline that is read again from its start, with a warning of the cost.
+
+    Raises:
+        UnpredictableOrderError: what Keras read ahead in earlier epochs cannot be repeated.
+    """
+    # Keras reads ahead in earlier epochs, and how far depends on timing.
+    if loop == "keras-fit" and pass_index:
+        raise UnpredictableOrderError(
+            f"{why}, so the pipeline has to be read again from its start, and what Keras read "
+            "ahead in earlier epochs cannot be repeated"
+        )
+    elements = own.elements
+    num_examples = num_examples_before(elements, steps)
+    # Earlier passes are read whole, to bring the shuffles to the same state.
+    num_examples += pass_index * (num_examples_of(elements) or 0)
+    warnings.warn(
+        f"{why}: the pipeline is read again from its start, {counted(num_examples, 'example')} "
+        "that were yielded; iterate the rest once",
+        stacklevel=4,
+    )
+    for _ in range(pass_index):
+        for _ in own.dataset:
+            pass
+    rest = own.dataset.skip(steps)
+    total = elements.num_steps
+    # `skip` loses the length; it is known.
+    if total is not None:
+        rest = rest.apply(tensorflow().data.experimental.assert_cardinality(total - steps))
+    return rest

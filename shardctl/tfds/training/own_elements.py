@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arrays import Int64s
+from shardctl.base.hooks import provided
 from shardctl.base.text import choices, counted
 from shardctl.base.tfds_rules import POSITIONS, WHOLE_DATASET
 from shardctl.errors import UsageError
+from shardctl.iteration.regrouped import Kept
 from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.order import Order, Origin
 from shardctl.order.reader_node import PaddingNode, ReaderNode
@@ -25,7 +27,7 @@ from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.stages.pipelines import parts_of, readers_of
-from shardctl.stages.stages import Zip
+from shardctl.stages.stages import ByData, FlatMap, GroupByWindow, Zip
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting.graph import Operation
 from shardctl.tfds.inspecting.reader import function_of, opener_of
@@ -149,8 +151,8 @@ class FileSource:
         return 1 + self.reader.with_ids
 
     def _place(self, key: int) -> tuple[int, int]:
-        tickets = self.node.tickets
-        return int(tickets.reading(np.int64(key))), int(tickets.position(np.int64(key)))
+        tickets, keys = self.node.tickets, np.array([key])
+        return int(tickets.reading(keys)[0]), int(tickets.position(keys)[0])
 
     def _reading(self, key: int) -> EpochReading:
         number, position = self._place(key)
@@ -193,8 +195,8 @@ _SKIPPED = ("RangeDataset", "TensorSliceDataset", "ListDataset")  # at once, to 
 _ORDER_BELOW = ("Shuffle", "Repeat", "Random", "Generator", "Shard", "Take", "Skip", "Filter")
 
 
-def _check_indexed(here: Operation) -> None:
-    """Refuse a node whose elements are not told by their index alone, as those of a range are.
+def indexed(here: Operation) -> Any:
+    """Return the dataset of a node whose elements are told by their index, as those of a range.
 
     Raises:
         NotRebuildable: what it reads has an order of its own, or is no plain tensor.
@@ -207,6 +209,7 @@ def _check_indexed(here: Operation) -> None:
         is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
         if is_dataset and any(word in below.op for word in _ORDER_BELOW):
             raise NotRebuildable(f"{here.op} reads what has an order of its own")
+    return here.graph.dataset([here.node], here.types)
 
 
 class NodeSource:
@@ -224,18 +227,17 @@ class NodeSource:
         here, self.node = leaf.operation, node
         # One element that repeats is the same at each index.
         self._is_one = here.op == "RepeatDataset" or is_padding
-        _check_indexed(here)
+        self.dataset = indexed(here)
         kinds, shapes = [one.dtype for one in here.types], [one.shape for one in here.types]
-        self._elements = here.graph.dataset([here.node], here.types)
         # All elements as one batch; None where they are too many, or of several shapes.
         self._whole: tuple[Any, ...] | None = None
         if self._is_one:
-            self._whole = self._elements.take(1).batch(1).get_single_element()
+            self._whole = self.dataset.take(1).batch(1).get_single_element()
         elif all(shape.is_fully_defined() for shape in shapes):
-            size, of_one = int(self._elements.cardinality()), zip(kinds, shapes, strict=True)
+            size, of_one = int(self.dataset.cardinality()), zip(kinds, shapes, strict=True)
             width = sum((kind.size or 64) * shape.num_elements() for kind, shape in of_one)
             if 0 < size * width <= _MOST_BYTES:
-                self._whole = self._elements.batch(size).get_single_element()
+                self._whole = self.dataset.batch(size).get_single_element()
         if self._whole is None and here.op not in _SKIPPED:
             raise NotRebuildable(f"{here.op} has no elements by their index")
 
@@ -247,7 +249,7 @@ class NodeSource:
         """Return the elements of a dataset of keys."""
         tf, whole = tensorflow(), self._whole
         if whole is None:
-            one = without_autograph(lambda key: self._elements.skip(key).take(1))
+            one = without_autograph(lambda key: self.dataset.skip(key).take(1))
             return keys.flat_map(one)
 
         def found(keys: Any) -> Any:
@@ -320,6 +322,7 @@ class OwnElements:
             keyed=keyed,
             start=start,
             stretch=self._stretch,
+            groups=self._scanned(GroupByWindow),
         )
 
     @property
@@ -355,7 +358,20 @@ class OwnElements:
 
     @cached_property
     def _edited(self) -> EditedGraph:
-        return EditedGraph(self.dataset)
+        scanned = self._scanned(FlatMap)
+        if any(kept.by != "lengths" for kept in scanned):
+            raise NotRebuildable("flat_map makes several elements of one example")
+        edited = EditedGraph(self.dataset, packs=bool(scanned))
+        if edited.num_packers != len(scanned):
+            raise NotRebuildable("unbatch takes apart what maps have made of batches")
+        return edited
+
+    def _scanned(self, kind: type[ByData]) -> list[Kept]:
+        """Return what stages of a kind do to each example."""
+        codes = getattr(self.elements, "codes", None)
+        stages = parts_of(stages_of(self.elements.settings))
+        found = (stage for stage in stages if isinstance(stage, kind) and stage.kept)
+        return [provided("kept")(stage.name, stage.kept, codes) for stage in found]
 
     def _sources(self, keyed: StagedOrder) -> list[Source]:
         num_sources = self._edited.num_sources
@@ -391,9 +407,8 @@ class OwnElements:
         else:
             with contextlib.suppress(NotRebuildable):
                 return NodeSource(leaf, node)
-            _check_indexed(here)
             # Captured where it is opened: within a function TensorFlow would fold it to a constant.
-            elements = here.graph.dataset([here.node], types)
+            elements = indexed(here)
             other = OtherReader(**how, made=lambda path: elements)
         return OtherSource(node=node, reader=other, is_endless=order.is_endless, types=types)
 
@@ -428,7 +443,8 @@ def _keyed(elements: Order) -> StagedOrder:
 # What a dataset object yields from some element on, made by its own maps and batches.
 
 _STRETCH, _MAX_STRETCH = 1 << 13, 1 << 21
-_LONGEST = 1 << 20  # examples of a section, whose elements but the last are full
+_GROUPS = 1 << 10  # elements of one, where they are groups
+_LONGEST = 1 << 20  # elements of a section, of which all but the last are full
 
 
 @dataclass(kw_only=True, eq=False)
@@ -444,6 +460,7 @@ class Rest:
     keyed: StagedOrder
     start: int = 0
     stretch: int = _STRETCH
+    groups: Sequence[Kept] = ()  # of the stages that group
     # Reentrant, and never held while something is yielded: another thread asks for the next.
     _lock: Any = field(init=False, default_factory=threading.RLock)
     # What was looked up last: every leaf and every mixture asks for the same stretches.
@@ -471,6 +488,8 @@ class Rest:
                 most = self.elements.steps_up_to(at + longest)
                 if most <= at:
                     return
+                if self.edited.is_formed:
+                    most = self._formed(at, most)
                 first = before(at)
                 # The number of elements before the first that is not full.
                 stop = bisect_right(
@@ -478,9 +497,24 @@ class Rest:
                     0,
                     key=lambda last: before(last + 1) - first != full * (last + 1 - at),
                 )
-                stop = min(at + stop + 1, most)
+                stop = most if self.edited.is_formed else min(at + stop + 1, most)
             yield np.array([at, stop], np.int64)
             at, longest = stop, min(2 * longest, _LONGEST)
+
+    def _formed(self, start: int, stop: int) -> int:
+        """Return where elements end that are formed together: groups that are full, and one more.
+
+        A full group comes out of its stage when it is complete; any other, and a packed row, is
+        formed alone.
+        """
+        if self.edited.num_packers or len(self.groups) != 1:
+            return start + 1
+        windows, stop = self.groups[0].windows, min(stop, start + _GROUPS)
+        _, codes, widths = self.elements.examples_in_steps(start, stop)
+        keys = self.groups[0].values(codes[np.cumsum(widths) - widths]).tolist()
+        groups = enumerate(zip(keys, widths.tolist(), strict=True))
+        ends = (at for at, (key, width) in groups if windows[key] != (width, width))
+        return min(start + next(ends, _GROUPS) + 1, stop)
 
     def _made(self, bounds: Any) -> Any:
         tf = tensorflow()

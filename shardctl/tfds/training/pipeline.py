@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arguments import checked
-from shardctl.base.text import counted, quoted
+from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import Loop
 from shardctl.dataset.dataset import Dataset, as_dataset
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.errors import UsageError
 from shardctl.order.file_formats import refuse_unreadable
 from shardctl.order.plan_order import plan_order
 from shardctl.order.sources import spec_of_reader
@@ -29,15 +29,10 @@ from shardctl.stages.stages import Read
 from shardctl.tfds.builder_layout import Builder, builder_of, dataset_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 from shardctl.tfds.inspecting.inspect import Inspected, inspected
-from shardctl.tfds.inspecting.watch import Iterators, Lines, Returned, is_dataset
+from shardctl.tfds.inspecting.watch import Iterators, Lines, Returned, clones_of, is_dataset
 from shardctl.tfds.training.edited_graph import NotRebuildable
-from shardctl.tfds.training.iterating_code import IteratingCode
-from shardctl.tfds.training.own_elements import (
-    OwnElements,
-    element_after,
-    num_examples_before,
-    num_examples_of,
-)
+from shardctl.tfds.training.iterating_code import IteratingCode, read_again
+from shardctl.tfds.training.own_elements import OwnElements, element_after
 from shardctl.tfds.training.read_config import check_global_seed, dataset_for, global_seed_of
 from shardctl.verbs.resume.apply_plan import check_same_dataset
 
@@ -227,40 +222,6 @@ def real_dataset(builder: Any, spec: str | None, settings: ReadSettings, **how: 
         return pipeline(builder, spec, replace(settings, pass_index=0), **how)
 
 
-def read_again(
-    own: OwnElements, steps: int, why: NotRebuildable, *, pass_index: int, loop: Loop
-) -> Any:
-    """Return the rest of a pipeline that is read again from its start, with a warning of the cost.
-
-    Raises:
-        UnpredictableOrderError: what Keras read ahead in earlier epochs cannot be repeated.
-    """
-    # Keras reads ahead in earlier epochs, and how far depends on timing.
-    if loop == "keras-fit" and pass_index:
-        raise UnpredictableOrderError(
-            f"{why}, so the pipeline has to be read again from its start, and what Keras read "
-            "ahead in earlier epochs cannot be repeated"
-        )
-    elements = own.elements
-    num_examples = num_examples_before(elements, steps)
-    # Earlier passes are read whole, to bring the shuffles to the same state.
-    num_examples += pass_index * (num_examples_of(elements) or 0)
-    warnings.warn(
-        f"{why}: the pipeline is read again from its start, {counted(num_examples, 'example')} "
-        "that were yielded; iterate the rest once",
-        stacklevel=4,
-    )
-    for _ in range(pass_index):
-        for _ in own.dataset:
-            pass
-    rest = own.dataset.skip(steps)
-    total = elements.num_steps
-    # `skip` loses the length; it is known.
-    if total is not None:
-        rest = rest.apply(tensorflow().data.experimental.assert_cardinality(total - steps))
-    return rest
-
-
 # The rest of a user's own `tf.data.Dataset`, after so many examples.
 
 
@@ -277,10 +238,13 @@ def resume_like(
 
     The elements are those that iterating `dataset` uninterrupted would have yielded after
     `consumed` examples, batches as they were. The pipeline is inspected, its order predicted, and
-    of its graph only maps and batches are kept: they are given the examples that are left, read by
-    their places in the files. So no shuffle is filled again and nothing is decoded twice. What is
+    of its graph only maps and batches are kept: they are given the examples that are left. tf.data
+    reads these from their files as TFDS does, and a table keeps what comes before its turn, as a
+    shuffle buffer would. So no example is decoded that was yielded before. Behind a `cache`,
+    records are kept in place of what was made of them, and decoded again in each epoch. What is
     returned may be iterated again, from its start. No seed that is in force now matters, nor
-    whether `dataset` was iterated.
+    whether `dataset` was iterated. If the files hold fewer examples than the metadata says, tf.data
+    fails while the rest is iterated.
 
     Where that cannot be (batches of batches that were reordered, maps of such batches that are
     taken apart, `enumerate`), the dataset is read again from its start, with a warning that says
@@ -305,7 +269,6 @@ def resume_like(
     Raises:
         UnpredictableOrderError: a stage makes the order nondeterministic; it is named.
         UsageError: `consumed` is past the end or in the middle of a batch.
-        DatasetError: the files hold fewer examples than the metadata says.
         MissingDependencyError: TensorFlow is not installed.
 
         rest = shardctl.tfds.resume_like(make_dataset(), consumed=64_000)
@@ -330,6 +293,11 @@ def resume_like(
                 loop=loop,
             )
             return code.resumed(found)
+    if clones_of(found) is not None:
+        raise UsageError(
+            "the dataset is distributed already: distribute the rest of the dataset that it was "
+            "made of, experimental_distribute_dataset(resume_like(dataset, ..))"
+        )
     made = Returned(dataset=found).after([] if found is dataset else iterators.made)
     inspection = inspected(made, lines=lines, loop=loop)
     inspection.check_predictable()

@@ -71,9 +71,9 @@ def resume(
     `transform`, `decoders` and `add_tfds_id` are those of `pipeline`. The dataset may be iterated
     again from its start, also by several iterators at once. A buffer holds decoded examples, as
     TFDS's own pipeline does, and `transform` follows it. Only `transform`, decoders and Parquet
-    files run Python, so that the graph can be sent to another process. With stages records pass
-    through Python, since their maps and batches get the examples that are left; `transform` follows
-    each reader there, as in `pipeline`.
+    files run Python, so that the graph can be sent to another process. With stages Python predicts
+    the order as it is read, so that this graph stays in its process; `transform` follows each
+    reader there, as in `pipeline`.
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.

@@ -63,7 +63,7 @@ def shape_of(pipeline: call.Pipeline) -> Shape:
     elif isinstance(source, call.Shared):
         shape = shape_of(source.pipeline)
     for stage in pipeline.stages:
-        if isinstance(stage, call.Batch):
+        if isinstance(stage, call.Batch | call.Window):
             shape = ("batch", (shape,))
         elif isinstance(stage, call.Unbatch):
             # The inner shape of the batch that it undoes.

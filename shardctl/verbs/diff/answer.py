@@ -19,6 +19,7 @@ from shardctl.base.text import choices, counted, in_short
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.loaders.loader import LOADERS
+from shardctl.order.example_codes import PAD
 from shardctl.order.order_tree import HashTree, differing_blocks, digests_of
 from shardctl.order.plan_order import PlannedOrder
 from shardctl.saved.snapshot import Snapshot, order_again
@@ -26,6 +27,8 @@ from shardctl.settings.names import settings_from_document
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.diff.causes import Cause, causes
 from shardctl.verbs.snapshot.answer import tree_in
+
+_OF_PADDING = -1  # the rank of what is in no split
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -398,7 +401,7 @@ class TwoOrders:
             names = list(self._ranks)
             # Several splits between the two: ids alone would be ambiguous.
             shown += [
-                f"{names[rank]}:{i}" if len(names) > 1 else i
+                PAD if rank == _OF_PADDING else f"{names[rank]}:{i}" if len(names) > 1 else i
                 for rank, i in zip(ranks.tolist(), ids.tolist(), strict=True)
             ]
         return shown + [None] * (stop - start - len(shown))
@@ -426,7 +429,9 @@ class TwoOrders:
         splits = side.rebuilt.splits
         split, ids = splits.split_ids(codes)
         # Splits are numbered by name, so both sides agree on them.
-        return np.array([self._ranks[name] for name in splits.names], np.int64)[split], ids
+        return np.array([self._ranks.get(name, _OF_PADDING) for name in splits.names], np.int64)[
+            split
+        ], ids
 
     @cached_property
     def _ranks(self) -> dict[str, int]:

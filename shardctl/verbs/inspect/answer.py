@@ -88,13 +88,13 @@ class Cure:
     text: what to set, and in which call, as "seed=0 in shuffle".
     line: the line to change, None where the script was not watched.
     code: the line as it is then, None where no edit of it is sure to be right.
-    is_of_library: whether a library makes the call, so that the script cannot set it there.
+    is_known: whether its order is known without a run of the changed script.
     """
 
     text: str
     line: SourceLine | None = None
     code: str | None = None
-    is_of_library: bool = False
+    is_known: bool = True
     edit: Edit | None = field(default=None, repr=False)
 
     def __str__(self) -> str:

@@ -70,14 +70,16 @@ def inspect(
     function: Annotated[str, argument()],
     arguments: Annotated[list[str] | None, argument()] = None,
     loop: Word = "python",
+    scan: Flag = False,
     patch: Flag = False,
     assume_seeds: Flag = False,
 ) -> None:
     """Show a real tf.data pipeline stage by stage, and what makes its order nondeterministic.
 
     Calls the function and looks at the dataset that it returns: its readers with files and seeds,
-    its shuffles, caches and mixtures. No example is read. The function may return several datasets,
-    in a dict, a list or beside other values; or a generator or an iterator of a dataset.
+    its shuffles, caches and mixtures. No example is read without --scan. The function may return
+    several datasets, in a dict, a list or beside other values; or a generator or an iterator of
+    a dataset.
     A script without :FUNCTION is not run: its functions are listed. -f yaml writes a shardctl.yaml,
     with which the other commands predict the same order without TensorFlow.
 
@@ -93,6 +95,8 @@ def inspect(
     Options:
       --loop python|keras-fit: The training loop: python, or keras-fit, which makes two iterators an
         epoch.
+      --scan: Read the examples once, where stages depend on the data; keep what was found in files
+        beside shardctl.yaml. Interrupted, it continues when run again.
       --patch: Write the changes that make the order deterministic as a diff, for patch -p0.
       --assume-seeds: Answer about the pipeline with these changes; the answer lists them.
 
@@ -123,12 +127,24 @@ def inspect(
             loop=loop,
             only=script.only,
             index=script.dataset_index,
+            scans=_scans(out, runs=scan),
             assume_seeds=assume_seeds,
         )
         chunks = list(FORMATS.render(out, found, str(called)))
     _write(out, chunks, found)
     if not all(one.predictable for one in found):
         raise typer.Exit(1)
+
+
+def _scans(out: OutputOptions, *, runs: bool) -> Any:
+    """Return the scans beside the shardctl.yaml: the one that is written, or the nearest."""
+    from pathlib import Path
+
+    from shardctl.base.hooks import provided
+
+    is_file = FORMATS.chosen(out) == "yaml" and out.output not in (None, "-")
+    beside = {"folder": Path(os.path.dirname(out.output or ""))} if is_file else {}
+    return provided("scans")(runs=runs, **beside)
 
 
 def name_a_function(reference: str, command: str) -> None:

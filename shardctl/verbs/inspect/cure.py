@@ -34,7 +34,7 @@ def set_argument(name: str, value: object, line: SourceLine | None, call: str) -
     call: what the call is named where the line does not show it.
     """
     script = Script.of(line)
-    node = script and script.call_of(line, _PLACES[name])
+    node = None if script is None else script.call_of(line, _PLACES[name])
     if script is None or node is None:
         return _in_words(f"{name}={value} in {call}", line)
     return script.with_argument(node, name, str(value), _PLACES[name][_name(node)])
@@ -43,10 +43,12 @@ def set_argument(name: str, value: object, line: SourceLine | None, call: str) -
 def set_shuffle_seed(seed: int, line: SourceLine | None) -> Cure:
     """Return the cure that gives the ReadConfig of a call of TFDS a seed."""
     script, text = Script.of(line), f"shuffle_seed={seed} in ReadConfig"
-    node = script and script.call_of(line, ("load", "as_dataset"))
+    node = None if script is None else script.call_of(line, ("load", "as_dataset"))
     if script is None or node is None:
         return _in_words(text, line)
-    given = next((one.value for one in node.keywords if one.arg == "read_config"), None)
+    given: ast.expr | None = next(
+        (one.value for one in node.keywords if one.arg == "read_config"), None
+    )
     if isinstance(given, ast.Name):
         given = script.assigned(given, node)
     if isinstance(given, ast.Call) and _name(given) == "ReadConfig":
@@ -62,7 +64,7 @@ def set_options(lines: Iterable[SourceLine | None]) -> Cure:
     text, where = "deterministic=True in the options", None
     for where in dict.fromkeys(filter(None, lines)):
         script = Script.of(where)
-        found = script and script.options_set_near(where)
+        found = None if script is None else script.options_set_near(where)
         if script is not None and found is not None:
             return script.edited(found.value, "True", text)
     return _in_words(text, where)
@@ -70,8 +72,9 @@ def set_options(lines: Iterable[SourceLine | None]) -> Cure:
 
 def _in_words(text: str, line: SourceLine | None) -> Cure:
     if line is not None and _is_of_library(line):
-        text = f"tf.random.set_seed(0) before it is made, or {text}, which a library calls"
-        return Cure(text=text, line=line, is_of_library=True)
+        start = "tf.random.set_seed(0) before the dataset is made, or "
+        text = f"{start * text.startswith('seed=')}{text}, in a library"
+        return Cure(text=text, line=line, is_known=False)
     return Cure(text=text, line=line)
 
 
@@ -121,15 +124,15 @@ class Script:
         """Return the cure that gives a call an argument, which it may have by its place or name."""
         text, line = f"{name}={value} in {_name(call)}", self._line(call)
         given = [one.value for one in call.keywords if one.arg == name]
-        if place is not None and len(call.args) > place:
+        # What is unpacked may have the argument.
+        unpacked = any(isinstance(one, ast.Starred) for one in call.args)
+        if place is not None and len(call.args) > place and not unpacked:
             given.append(call.args[place])
         if given:
             if isinstance(given[0], ast.Constant):
                 return self.edited(given[0], value, text)
             said = printable(ast.unparse(given[0]), 60)
             return Cure(text=f"{text}, in place of {said}", line=line)
-        # What is unpacked may have the argument.
-        unpacked = any(isinstance(one, ast.Starred) for one in call.args)
         if unpacked or any(one.arg is None for one in call.keywords):
             return Cure(text=text, line=line)
         last = max((*call.args, *(one.value for one in call.keywords)), key=_end, default=None)
@@ -208,7 +211,7 @@ class Script:
 
     def _line(self, node: Any) -> SourceLine:
         # Of a chain of calls over several lines it is the one with the name.
-        call = node.func if isinstance(node, ast.Call) else node
+        call: Any = node.func if isinstance(node, ast.Call) else node
         number = call.end_lineno
         text = _row(self._text, self._starts[number - 1])
         return SourceLine(file=self._file, line=number, text=text)

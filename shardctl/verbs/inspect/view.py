@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from shardctl.base.columns import RecordStream, picked, record_of, stream_of
@@ -17,6 +18,7 @@ from shardctl.files.documents import Document, to_yaml
 from shardctl.saved.head import kind_head
 from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.settings.table import SETTINGS
+from shardctl.stages.pipelines import with_changed
 from shardctl.verbs.inspect.answer import Cure, InspectedStage, Inspection
 from shardctl.verbs.inspect.cure import patch_of
 
@@ -184,6 +186,9 @@ def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[s
     # How commands name the dataset, which may be several folders.
     refs = references(dataset)
     settings = inspection.project_settings
+    if settings.stages is not None:  # whose scans lie beside the file
+        stages = with_changed(settings.stages, kept=os.path.basename)
+        settings = replace(settings, stages=stages)
     # Where files repeat, the cache of TFDS is among the stages, or is not there.
     linted = {"lint": {"autocache": False}} if settings.is_endless else {}
     yield from to_yaml(

@@ -16,6 +16,9 @@ from shardctl.files.documents import Document
 from shardctl.saved.plan_file import instruction_rows, plan_document
 from shardctl.saved.resume_plan import ResumePlan, calls_chained
 from shardctl.saved.unseeded_buffer import UnseededBuffer
+from shardctl.settings.short_form import stages_of
+from shardctl.stages.pipelines import parts_of
+from shardctl.stages.stages import ByData
 from shardctl.verbs.resume.proof import BrokenPromise, Proof
 from shardctl.verbs.resume.rest_of_epoch import WHOLE_STEPS
 
@@ -205,11 +208,13 @@ def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
         if any(WHOLE_STEPS in warning for warning in plan.warnings):
             yield f"no call of Python resumes here: {WHOLE_STEPS}"
             return
+        if _needs_script(plan):
+            yield f"in Python, with the script's own dataset: {_like(plan)}"
+            return
         yield called
         if not by_plan:
             return
-        call = f"shardctl.tfds.resume_like(ds, consumed={plan.consumed})"
-        yield f"or, with the script's own dataset: {call}"
+        yield f"or, with the script's own dataset: {_like(plan)}"
         return
     if plan.read_config is None:
         if plan.after_read:
@@ -281,9 +286,18 @@ def resume_call(plan: ResumePlan, plan_file: str) -> str:
     "shardctl.tfds.resume(builder, 'plan.yaml')"
     """
     host = ", host=i" if plan.hosts else ""
-    if not has_builder(plan.instructions.dataset.file_format):
-        return f"shardctl.tfds.resume_like(ds, consumed={plan.consumed})"
+    if _needs_script(plan) or not has_builder(plan.instructions.dataset.file_format):
+        return _like(plan)
     return f"shardctl.tfds.resume({_builder(plan.instructions.dataset)}, {plan_file!r}{host})"
+
+
+def _like(plan: ResumePlan) -> str:
+    return f"shardctl.tfds.resume_like(ds, consumed={plan.consumed})"
+
+
+def _needs_script(plan: ResumePlan) -> bool:
+    """Whether functions of the script decide what comes, as that of a filter does."""
+    return any(isinstance(part, ByData) for part in parts_of(stages_of(plan.settings)))
 
 
 def _builder(dataset: Dataset) -> str:

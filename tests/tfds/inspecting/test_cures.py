@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from shardctl.tfds.inspecting.watch import Lines
 from shardctl.tfds.training.pipeline import resume_like
 from shardctl.verbs.inspect.answer import Inspection, SourceLine
 from shardctl.verbs.inspect.cure import patch_of, set_argument, set_shuffle_seed
+from tests.cases import seed_of_test
 from tests.tfds_datasets import build_dataset
 
 pytestmark = pytest.mark.tensorflow
@@ -141,19 +143,54 @@ def plain(found: Inspection, pass_index: int) -> list[int]:
     ],
 )
 def test_a_patched_script_yields_what_was_assumed(script: Path, name: str, num_edits: int) -> None:
+    assert len(inspected(name).cures) == num_edits
+    check_cured(name)
+
+
+def check_cured(name: str) -> None:
+    """Patch a function, and compare what it yields then with what was said of it before."""
     found, assumed = inspected(name), inspected(name, assume_seeds=True)
     assert not found.predictable
-    assert len(found.cures) == len(assumed.assumptions) == num_edits
+    assert len(found.cures) == len(assumed.assumptions)
     subprocess.run(["patch", "-p0"], input="".join(patch_of(found.cures)), text=True, check=True)
     again = inspected(name)
-    assert again.predictable
-    # The script runs twice: two runs of TensorFlow, and what was said of them before.
+    assert again.predictable, Path("train.py").read_text("utf-8")
     passes = yielded(name)
     assert passes == yielded(name) == [plain(assumed, index) for index in range(3)]
     assert passes == [plain(again, index) for index in range(3)]
-    n = len(passes[0]) // 3
-    rest = resume_like(lambda: made(name), consumed=n)
-    assert [i for each in rest.as_numpy_iterator() for i in np.ravel(each)] == passes[0][n:]
+    for n in {len(passes[0]) // 3, len(passes[0])}:
+        rest = resume_like(lambda: made(name), consumed=n)
+        assert [i for one in rest.as_numpy_iterator() for i in np.ravel(one)] == passes[0][n:]
+
+
+STAGES = """\
+    ds = ds.shuffle({n})
+    ds = ds.shuffle(buffer_size={n}, reshuffle_each_iteration={flag}, )  # ü
+    ds = ds.shuffle({n}, None, {flag}); ds = ds.shuffle(3).repeat(2)
+    ds = ds.batch(3).shuffle({n}).unbatch()
+    ds = ds.map(lambda i: i + 0, num_parallel_calls=3, deterministic=False)
+    ds = ds.map(lambda i: i + 0, 3, False).prefetch(2)
+    ds = ds.concatenate(read("test").map(ids).shuffle({n}))
+    ds = tf.data.Dataset.sample_from_datasets([ds, read("test").map(ids).shuffle({n})], [0.5, 0.5])
+    ds = (ds.take(60)\\
+        .shuffle(  # a comment with a bracket )
+            {n}
+        ).skip(1))
+""".splitlines()
+STAGES[-4:] = ["\n".join(STAGES[-4:]).replace("\\\n", "\n")]
+
+
+@pytest.mark.parametrize("case", range(6))
+def test_random_scripts_yield_what_was_assumed(script: Path, case: int) -> None:
+    generator = random.Random(f"{seed_of_test()} {case}")
+    files = ", shuffle_files=True)" if generator.random() < 0.5 else ")"
+    lines = ["def drawn():", "    builder = tfds.builder_from_directory(DATA)"]
+    lines += [f"    ds = builder.as_dataset(split='train'{files}.map(ids)"]
+    for stage in [STAGES[case], *generator.choices(STAGES, k=2)]:
+        lines += [stage.format(n=generator.randrange(2, 40), flag=generator.random() < 0.5)]
+    text = script.read_text("utf-8") + "\n\n" + "\n".join([*lines, "    return ds.batch(1)"])
+    script.write_text(text, "utf-8")
+    check_cured("drawn")
 
 
 def test_unpatched_scripts_yield_other_orders_each_time(script: Path) -> None:

@@ -353,6 +353,9 @@ CASES: dict[str, Make] = {
     # Sources that are no dataset of TFDS.
     "counted": lambda w: sets().range(13).shuffle(4, seed=1).repeat(2).batch(5),
     "slices": lambda w: sets().from_tensor_slices({"id": np.arange(9)}).shuffle(9, seed=1),
+    "choices_that_a_map_computes": lambda w: sets().choose_from_datasets(
+        [_numbers(), _numbers().shuffle(4, seed=1)], _numbers().map(lambda x: x % 2).shuffle(3, 1)
+    ),
     "mixed_counts": lambda w: sample(
         [sets().range(9).shuffle(4, seed=1).repeat(2), sets().range(6)], [0.5, 0.5], seed=0
     ).take(15),
@@ -546,7 +549,7 @@ OPEN: dict[str, tuple[Make, str, str]] = {
     ),
     "choices that are computed": (
         lambda w: sets().choose_from_datasets(
-            [_numbers(), _numbers()], _numbers().map(lambda x: x % 2)
+            [_numbers(), _numbers()], train(w).map(lambda x: x % 2)
         ),
         *("choose_from_datasets(2 inputs)", "computed by code"),
     ),
@@ -554,7 +557,7 @@ OPEN: dict[str, tuple[Make, str, str]] = {
         lambda w: _slices(w).interleave(
             lambda file: data().TFRecordDataset(file).filter(lambda record: True)
         ),
-        *("interleave", _BY_DATA),
+        *("filter", _BY_DATA),
     ),
     "snapshot": (
         lambda w: _numbers().snapshot(str(w.root / "snapshot")),

@@ -13,6 +13,7 @@ import pytest
 
 import shardctl
 from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.tfds.training.pipeline import resume_like
 from tests.cases import seed_of_test
@@ -128,7 +129,9 @@ def test_what_differs_is_no_padding(data: Path) -> None:
 
 def test_a_batch_size_is_filled_and_counted() -> None:
     stages = "concatenate(pad(5)) | batch(8, drop_remainder=True)"
-    dataset = Dataset(name="toy", splits=(Split(name="test", shard_lengths=TEST),))
+    files = (ShardFiles(pattern="toy-test-\0", num_shards=2),)
+    split = Split(name="test", shard_lengths=TEST, files=files)
+    dataset = Dataset(name="toy", splits=(split,))
     # 23 examples and 5 of padding: 3 full batches, the last with one of padding, and a partial.
     found = shardctl.evaluate(dataset, "test", {"stages": stages})
     assert (found.num_examples.tolist(), found.padding.tolist(), found.num_lost) == ([23], [9], 0)
@@ -142,4 +145,7 @@ def test_a_batch_size_is_filled_and_counted() -> None:
     fewer = shardctl.snapshot(dataset, "test", {"stages": stages.replace("8", "23")})
     assert shardctl.diff(taken, taken).equal
     assert not shardctl.diff(taken, fewer).equal
-    assert shardctl.quality(dataset, "test", {"stages": stages}).score < 0.5
+    mixed = "choose_from_datasets([test, pad(9)], choices=range(2) | repeat)"
+    of_mixture = shardctl.quality(dataset, settings={"stages": mixed}).score
+    alone = shardctl.quality(dataset, "test", {"stages": "take(10)"}).score
+    assert abs(float(of_mixture) - float(alone)) < 0.05

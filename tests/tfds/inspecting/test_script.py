@@ -231,6 +231,7 @@ def threaded():
     return iter(found.get, None)
 def fails():
     yield from make(1 // 0)
+at_the_top = tfds.as_numpy(make()).__iter__()
 def with_config(config, n=1):
     return make(config.data.n, n)
 """
@@ -257,6 +258,7 @@ def shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     [
         *((name, {"": 21}) for name in ("as_numpy", "iterator", "mapped", "generator", "flax")),
         *((name, {"": 21}) for name in ("clu", "epochs", "endless", "puts_back", "threaded")),
+        ("at_the_top", {"": 21}),
         ("zipped", {"0": 21, "1": 9}),
         ("chained", {"0": 21, "1": 9}),
         ("loader", {"train": 21, "test": 9}),
@@ -278,6 +280,22 @@ def test_what_iterates_a_dataset_is_answered_by_it(
         assert any("iterates the dataset in Python" in said for said in one.assumptions) != (
             is_dataset
         )
+
+
+@pytest.mark.parametrize(
+    ("function", "passes"),
+    [
+        *((name, 1) for name in ("as_numpy", "iterator", "flax", "puts_back", "threaded")),
+        ("epochs", 3),
+    ],
+)
+def test_its_order_is_that_which_the_code_yields(shapes: str, function: str, passes: int) -> None:
+    (found,) = inspect_script(ScriptFunction.parsed(f"{shapes}:{function}"))
+    batches = list(getattr(sys.modules["shapes"], function)())
+    if passes > 1:
+        batches = [batch for _, batch in batches]
+    ids = [number for index in range(passes) for number in found.ids(index).tolist()]
+    assert [int(number) for batch in batches for number in batch] == ids
 
 
 @pytest.mark.parametrize("function", ["peeks", "peeks_inside", "shared"])

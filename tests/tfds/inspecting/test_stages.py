@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,10 @@ import pytest
 from shardctl.stages.stages import ChooseFromDatasets, Opaque, Pipeline, Range, WithOptions
 from shardctl.stages.text import parse_stages
 from shardctl.tfds.inspecting.graph import Options, constant, operation_of, options_in_force
+from shardctl.tfds.inspecting.inspect import inspect
 from shardctl.tfds.inspecting.stage_of import stages_of_operation
 from shardctl.tfds.inspecting.walk import sampling, shared_objects, walked
+from tests.cases import counted
 
 
 def _sets() -> Any:
@@ -111,9 +115,17 @@ def _last(dataset: Any) -> Any:
 def test_what_nobody_knows_is_opaque(tf: Any) -> None:
     numbers = _sets().range(6)
     assert _last(numbers.cache("/nowhere/cache")).call == "cache(filename)"
-    assert _last(numbers.sparse_batch(2, [1])) == Opaque(
-        call="DenseToSparseBatch",
-        reason="DenseToSparseBatchDataset is no stage that shardctl knows",
+    slid = tf.raw_ops.SlidingWindowDataset(
+        input_dataset=numbers._variant_tensor,
+        window_size=2,
+        window_shift=1,
+        window_stride=1,
+        output_types=[tf.int64],
+        output_shapes=[tf.TensorShape([None])],
+    )
+    spec = tf.TensorSpec([None], tf.int64)
+    assert _last(tf.data.experimental.from_variant(slid, spec)) == Opaque(
+        call="SlidingWindow", reason="SlidingWindowDataset is no stage that shardctl knows"
     )
     pairs = numbers.map(lambda n: tf.stack([n, n]))
     for taken in (
@@ -206,3 +218,48 @@ def test_what_reshuffles_or_is_cached_and_used_twice_is_shared() -> None:
     batched = shuffled.batch(2)
     assert list(shared_objects(operation_of(sets.zip((batched, batched)))).values()) == ["a"]
     assert shared(shuffled.batch(2)) == []
+
+
+# What a function makes of numbers, read in turn.
+
+
+def _in_turn(rng: random.Random) -> Any:
+    """Return a random interleave of datasets that a function makes, with stages around it."""
+    sets, length, num_parts = _sets(), rng.randrange(23), rng.randrange(1, 6)
+    outside, size = sets.range(length), rng.randrange(1, 7)
+    inner = rng.sample(["captured", "shuffle", "repeat", "skip", "cache"], rng.randrange(4))
+
+    def part(index: Any) -> Any:
+        made = outside if "captured" in inner else sets.range(length)
+        made = made.shard(num_parts, num_parts - 1 - index)
+        made = made.shuffle(size, seed=5) if "shuffle" in inner else made
+        made = made.skip(index) if "skip" in inner else made
+        made = made.cache() if "cache" in inner else made
+        return made.repeat(2) if "repeat" in inner else made
+
+    def staged(dataset: Any, seed: int) -> Any:
+        stages: dict[str, Callable[[Any], Any]] = {
+            "shuffle": lambda ds: ds.shuffle(size, seed=seed),
+            "repeat": lambda ds: ds.repeat(2),
+            "cache": lambda ds: ds.cache(),
+            "map": lambda ds: ds.map(lambda number: number + 0),
+        }
+        for name in rng.sample(list(stages), rng.randrange(3)):
+            dataset = stages[name](dataset)
+        return dataset
+
+    numbers, in_turn = staged(sets.range(num_parts), 1), {"cycle_length": rng.randrange(1, 5)}
+    if rng.random() < 0.3:
+        return staged(numbers.flat_map(part), 2)
+    calls = {"num_parallel_calls": rng.choice([None, in_turn["cycle_length"], -1])}
+    block = {"block_length": rng.randrange(1, 4)}
+    return staged(numbers.interleave(part, **in_turn, **block, **calls), 2)
+
+
+def test_datasets_that_a_function_makes_are_read_in_turn(tf: Any) -> None:
+    for seed in counted(range(6)):
+        dataset = _in_turn(random.Random(seed))
+        found = inspect(dataset)
+        for index in range(3):
+            said = found.ids(index).tolist()
+            assert said == list(dataset.as_numpy_iterator()), f"seed {seed}, pass {index}"

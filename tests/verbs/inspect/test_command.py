@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,9 @@ def unseeded():
 
 def fails():
     return make("trian")
+
+def odd():
+    return make().unbatch().filter(lambda number: number % 2 == 1).batch(3)
 """
 
 
@@ -91,6 +95,18 @@ def test_other_commands_read_the_same_without_tensorflow(
     ran = shardctl("inspect", f"{script}:make", "-o", "shardctl.yaml", "--", split, "seed=3")
     assert (ran.exit_code, ran.stdout) == (0, "")
     for index, ids in enumerate(_handed_out("make", split, 3)):
+        simulated = shardctl("simulate", "--pass", index, "--take", -1, "-f", "ids")
+        assert simulated.stdout.split() == [str(one) for one in ids]
+
+
+def test_a_scan_lets_other_commands_read_a_filter(shardctl: Shardctl, script: str) -> None:
+    assert shardctl("inspect", f"{script}:odd").exit_code == 1
+    assert not list(Path().rglob("*.scan"))
+    Path("kept").mkdir()
+    ran = shardctl("inspect", f"{script}:odd", "--scan", "-o", "kept/shardctl.yaml")
+    assert (ran.exit_code, len(list(Path("kept").glob("filter-*.scan")))) == (0, 1)
+    os.chdir("kept")
+    for index, ids in enumerate(_handed_out("odd")):
         simulated = shardctl("simulate", "--pass", index, "--take", -1, "-f", "ids")
         assert simulated.stdout.split() == [str(one) for one in ids]
 
