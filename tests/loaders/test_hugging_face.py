@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.errors import UnpredictableOrderError
 from shardctl.loaders.hugging_face import (
     Streaming,
     by_halves,
@@ -19,6 +19,7 @@ from shardctl.loaders.hugging_face import (
 )
 from shardctl.loaders.hugging_face_eras import ERAS, changed_between, era_of, of_tables
 from shardctl.loaders.loader_sequence import LoaderConfig
+from tests.golden import assert_evaluated
 
 STREAM: dict[str, Any] = {"streaming": True, "seed": 3, "buffer": 16}
 LENGTHS = (101, 57, 230, 12, 300, 99, 41)
@@ -182,31 +183,8 @@ def test_an_empty_shard_is_a_shard() -> None:
     assert order_of(with_one) == [0, 1, 2, 3, 4]  # 4 shards: the first and the third
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"buffer": 16, "streaming": False, "seed": 1}, "reads by index"),
-        ({"host_by": "files"}, "one run of a Dataset"),
-        ({"input_shards": 3}, "needs --streaming"),
-        ({"seed": -1}, "0 or more"),
-        ({"buffer": -2, "seed": 1}, "1 example or more"),
-        ({"buffer": 1 << 30, "seed": 1}, "takes about"),
-        ({"input_shards": 3, "streaming": True}, "is read with --shuffle-seed N only"),
-        ({**STREAM, "input_shards": 3, "version": "4.8.5"}, "came with 5.0.0"),
-        ({**STREAM, "shares": True, "host_by": "files", "version": "5.0.1"}, "came with 5.1.0"),
-        ({**STREAM, "shares": True, "num_hosts": 3, "host_by": "files"}, "2 shards on 3 hosts"),
-        ({**STREAM, "shard_lengths": np.array([9, 4])}, "reads parts of a shard"),
-        ({"lengths": (1 << 27, 1), "seed": 1}, "takes about 11 GB"),
-        ({"lengths": (1 << 27, 1), "streaming": True}, "takes about 11 GB"),
-        ({"shares": True, "host": 12, "num_hosts": 13, "seed": 1}, "IndexError"),
-    ],
-)
-def test_what_the_library_refuses_is_refused_by_name(
-    settings: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(UsageError) as raised:
-        hugging_face_sequence(asked(**settings))
-    assert message in str(raised.value)
+def test_what_the_library_refuses_is_refused_by_name() -> None:
+    assert_evaluated(globals(), "refused_by_hf")
 
 
 def test_a_buffer_without_a_seed_is_open() -> None:

@@ -30,6 +30,7 @@ from shardctl.stages.text import parse_stages, text_of
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.proof import prove
 from tests.cases import FUZZ, check_cases
+from tests.golden import assert_evaluated
 from tests.oracles import interleave_by_hand
 from tests.pipelines.random_pipelines import Sized, pipelines
 from tests.verbs.resume.resume_cases import dataset, entries
@@ -112,25 +113,8 @@ def test_a_pipeline_without_end_goes_on_without_end() -> None:
     assert resume(TOY, None, cut, consumed=150).remaining == 0
 
 
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ({"consumed": 10}, "the order has 9 examples"),
-        ({"consumed": -1}, "the order has 9 examples"),
-        ({"steps": 5}, "the order has 3 batches"),
-        ({"steps": -1}, "the order has 3 batches"),
-        ({}, "say how far"),
-        ({"steps": 1, "consumed": 1}, "say how far"),
-        ({"steps": 1, "mode": "at-most-once"}, "plan from a log"),
-    ],
-)
-def test_a_place_that_is_not_there_is_refused(how: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        resume(TOY, None, staged("skip(2) | batch(3) | skip(0) | map | cache"), **how)
-    with pytest.raises(
-        UsageError, match=r"^--steps needs --batch N, or a batch among the --stages"
-    ):
-        resume(TOY, None, staged("skip(2) | take(4)"), steps=1)
+def test_a_place_that_is_not_there_is_refused() -> None:
+    assert_evaluated(globals(), "staged")
 
 
 CUTS: tuple[Any, ...] = (
