@@ -60,32 +60,3 @@ def test_a_batch_is_that_of_a_host_and_both_sizes_are_said(shardctl: Shardctl, o
     one = shardctl("eval", "--devices", 8, "--batch", 64, "-d", odd)
     assert one == shardctl("eval", "--devices", 8, "--batch-per-device", 8, "-d", odd)
     assert "batches of 8 a device, 64 a host" in one.stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ((), "how large is a batch? give --batch N of a host, or --batch-per-device N"),
-        (("--batch", 8, "--batch-per-device", 2), "give one"),
-        (
-            ("--batch", 9, "--devices", 2),
-            "--batch 9 is not shared evenly by --devices 2; give --ba",
-        ),
-        (("--batch", 0), "--batch '0': a whole number, at least 1, is needed"),
-        (("--batch", 2**40), "from 1 to 2147483647 is needed"),
-        (("--batch", 8, "--devices", "x"), "--devices 'x': a whole number, at least 1"),
-        (("--batch", 8, "--hosts", 10**7), "--hosts '10000000': a number from 1 to 1000000"),
-        (("--batch", 8, "--pad", "--drop-remainder"), "choose one"),
-        (("--batch", 8, "--host-by", "odd"), "--host-by 'odd': choose from"),
-        (("--batch", 8, "-f", "npy"), "no format 'npy'"),
-        (("--batch", 8, "dev"), "no split 'dev'"),
-    ],
-)
-def test_bad_input_is_one_line(
-    shardctl: Shardctl, odd: Path, options: tuple[object, ...], said: str
-) -> None:
-    ran = shardctl("eval", "-d", odd, *options)
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("error: ")
-    assert ran.stderr.count("\n") == 1
-    assert said in ran.stderr

@@ -173,25 +173,6 @@ def test_many_warnings_are_a_handful_and_a_count(shardctl: Shardctl, tmp_path: P
     assert warnings[-1] == "warning: and 7 more"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["trian"], "error: no split 'trian' in toy:1.0.0; it has: "),
-        (["train[:1]"], "error: 'train[:1]' is a subsplit, which plan resolves; "),
-        (["-f", "xml"], "error: no format 'xml' here; choose from table, json, yaml, csv"),
-    ],
-)
-def test_bad_usage_is_one_line_and_no_output(
-    shardctl: Shardctl, toy: Path, tmp_path: Path, arguments: list[str], message: str
-) -> None:
-    output = tmp_path / "out"
-    ran = shardctl("layout", "-d", toy, "-o", output, *arguments)
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.startswith(message)
-    assert ran.stderr.count("\n") == 1
-    assert not output.exists()
-
-
 def test_a_pipe_gets_bars_where_they_are_asked_for(shardctl: Shardctl, toy: Path) -> None:
     table = shardctl("layout", "-d", toy).stdout
     shown = shardctl("layout", "-d", toy, "--picture").stdout

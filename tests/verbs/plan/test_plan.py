@@ -110,21 +110,6 @@ def layout(shardctl: Shardctl) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--hosts", 2, "--host", "0/2"), "--host and --hosts together: --host I/N already says"),
-        (("--drop-remainder",), "--drop-remainder needs --hosts N or --host I/N"),
-        (("-f", "ids"), "no format 'ids' here; choose from table, json, yaml, csv"),
-        (("-f", "ids", "-d", "nowhere"), "no format 'ids' here"),
-    ],
-)
-def test_bad_usage_is_one_line(shardctl: Shardctl, options: tuple[object, ...], said: str) -> None:
-    ran = shardctl("plan", "train", *FROM_FILE, *options)
-    assert (ran.exit_code, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
-    assert ran.stderr.startswith(f"error: {said}")
-
-
-@pytest.mark.parametrize(
     ("splits", "read"),
     [
         ("{train: {shard_lengths: [3]}, test: {shard_lengths: [2]}}", "train"),
