@@ -99,23 +99,6 @@ def test_streams_are_read_in_turn_until_all_have_ended(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "since"),
-    [
-        ("3.6.0", "3.0.0"),
-        ("4.3.0", "3.0.0"),
-        ("4.4.2", "4.4.0"),
-        ("4.8.10", "4.6.0"),
-        ("5.0.1", "5.0.0"),
-        ("5", "5.0.0"),
-        ("10.0", "5.1.0"),
-        ("2.21.0", "3.0.0"),
-    ],
-)
-def test_the_newest_era_that_has_begun_counts(version: str, since: str) -> None:
-    assert era_of(version).since == since
-
-
-@pytest.mark.parametrize(
     ("old", "new", "pipeline", "changes"),
     [
         ("5.2.0", "4.8.5", {}, ["5.0.0", "5.1.0"]),
@@ -196,23 +179,6 @@ def streaming(version: str, num_shards: int, **settings: Any) -> Streaming:
     lengths = np.full(num_shards, 5)
     asked = LoaderConfig(lengths=lengths, version=version, streaming=True, **settings)
     return Streaming(asked, era_of(version))
-
-
-@pytest.mark.parametrize(
-    ("version", "num_shards", "seed", "counted"),
-    [
-        ("4.8.5", 24, 1, 24),
-        ("5.0.0", 24, None, 24),
-        ("5.0.0", 24, 1, 2),  # 10 runs, the shortest of 2 shards
-        ("5.0.0", 12, 1, 1),
-        ("5.0.0", 4, 1, 1),
-        ("5.1.0", 24, 1, 24),
-    ],
-)
-def test_shards_are_counted_as_the_library_counts_them(
-    version: str, num_shards: int, seed: int | None, counted: int
-) -> None:
-    assert streaming(version, num_shards, seed=seed).num_shards == counted
 
 
 @pytest.mark.parametrize("version", ["3.6.0", "4.8.5", "5.0.0", "5.2.0"])
