@@ -98,22 +98,10 @@ def test_streams_are_read_in_turn_until_all_have_ended(seed: int) -> None:
     assert lengths.tolist() == [len(piece) for piece in blocks]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "pipeline", "changes"),
-    [
-        ("5.2.0", "4.8.5", {}, ["5.0.0", "5.1.0"]),
-        ("3.6.0", "4.8.5", {}, ["4.4.0", "4.6.0"]),
-        ("5.1.0", "5.2.0", {"workers": 2, "pass": 1}, []),
-        ("4.8.5", "5.2.0", {"shuffle_seed": None, "buffer": None, "streaming": True}, []),
-        ("4.8.5", "5.2.0", {"buffer": None}, []),
-    ],
-)
-def test_what_changed_is_said_where_a_pipeline_has_it(
-    old: str, new: str, pipeline: dict[str, object], changes: list[str]
-) -> None:
+def changed(old: str, new: str, pipeline: dict[str, object]) -> list[str]:
     stream = {"shuffle_seed": 3, "buffer": 16, "epochs": 1, "pass": 0, "host": None}
     said = changed_between(old, new, {**stream, **pipeline})
-    assert [era.since for era in ERAS if era.since in said] == changes
+    return [era.since for era in ERAS if era.since in said]
 
 
 def test_which_files_are_streamed_as_tables() -> None:

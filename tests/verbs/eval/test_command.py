@@ -18,28 +18,6 @@ def odd(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("options", "exit_code", "said"),
-    [
-        (
-            ("--batch", 512),
-            1,
-            "check: hangs at step 1, counted from 0: host 0 blocks; the other 7 hosts have "
-            "finished\n",
-        ),
-        (("--batch", 512, "--pad"), 0, ""),
-        (("--batch", 512, "--drop-remainder"), 1, "check: 1 example lost\n"),
-        (("--batch", 1024), 0, ""),
-    ],
-)
-def test_check_exits_with_1_where_it_hangs_or_loses_examples(
-    shardctl: Shardctl, odd: Path, options: tuple[object, ...], exit_code: int, said: str
-) -> None:
-    ran = shardctl("eval", "--hosts", 8, "--devices", 8, "-d", odd, *options, "--check")
-    assert (ran.exit_code, ran.stderr) == (exit_code, said)
-    assert "test in odd: 4,097 examples" in ran.stdout
-
-
 def test_a_project_says_how_hosts_share_and_the_batch(shardctl: Shardctl, odd: Path) -> None:
     Path("shardctl.yaml").write_text(
         "read: {batch: 999, drop_remainder: true, host: 0/8, host_by: files}\n"

@@ -47,30 +47,6 @@ def test_a_sweep_has_a_line_for_each_number_and_strategy(
     assert len(rows) == 1 + len(of_each)
 
 
-@pytest.mark.parametrize(
-    ("options", "found"),
-    [
-        (("--hosts", 64, "--batch", 256), []),
-        (("--hosts", 60, "--batch", 256, "--host-by", "files"), ["84 to 88 batches"]),
-        (("--hosts", 64, "--host-by", "examples"), ["read amplification 64 is over 1.1"]),
-        (("--hosts", 64, "--host-by", "examples", "--max-amplification", 64), []),
-        (("--hosts", 1025, "--host-by", "files"), ["TFDS refuses", "1 idle"]),
-        (("--hosts", "64,60", "--batch", 256, "--host-by", "files"), ["60 hosts, files: 84 to 88"]),
-    ],
-)
-def test_check_exits_with_1_and_names_what_it_found(
-    shardctl: Shardctl, options: tuple[object, ...], found: list[str]
-) -> None:
-    ran = shardctl("hosts", "train", "-d", "imagenet2012", *options, "--check")
-    assert ran.exit_code == (1 if found else 0)
-    lines = ran.stderr.splitlines()
-    assert len(lines) == len(found)
-    for line, part in zip(lines, found, strict=True):
-        assert line.startswith("check: ")
-        assert part in line
-    assert ran.stdout
-
-
 def test_a_pipe_gets_bars_where_they_are_asked_for(shardctl: Shardctl) -> None:
     words = ("hosts", "--hosts", 60, "-d", "imagenet2012")
     table = shardctl(*words).stdout
