@@ -35,9 +35,8 @@ PIPELINES = {
 # What cannot be done yet, and why.
 MISSING = dict.fromkeys(
     (
-        *("nlp_seq", "keras_lines_seeded", "tutorial_csv", "tutorial_csv_lines", "fixed_length"),
         *("tutorial_word2vec", "trajectories", "windows_of_trajectories", "haiku_transformer"),
-        *("replay", "saved_and_loaded", "tutorial_imbalanced"),
+        *("saved_and_loaded", "tutorial_imbalanced"),
     ),
     "sources without TFDS",
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from shardctl.dataset.dataset import Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.spec.reads import shard_names
 from tests.cases import check_cases
-from tests.golden import assert_answers, assert_evaluated
+from tests.golden import assert_evaluated
 from tests.strategies import error_line
 
 NAMES = {"dataset": "toy", "split": "train", "file_format": "tfrecord"}
@@ -83,8 +82,7 @@ def test_a_template_names_the_files_or_is_refused() -> None:
 
 
 def test_what_no_file_system_takes_and_what_leads_out_is_refused() -> None:
-    path = Path(__file__).parent / "golden" / "names.txt"
-    assert_answers(path, lambda question: eval(question, globals()))
+    assert_evaluated(globals(), "names")
 
 
 BROKEN = ["{SPLIT", "SPLIT}", "{}", "{0}", "{NAME}", "{split}", "{SPLIT:{}}", "{{SPLIT}", "{"]

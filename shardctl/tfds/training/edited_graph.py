@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shardctl.base.arrays import Int64s
+from shardctl.base.tfds_rules import LONGEST_RANGE
 from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting import graph
@@ -105,7 +106,7 @@ def _indexed(here: Operation) -> Literal["counted", "endless", ""]:
     if here.op == "RangeDataset":
         # A range of `enumerate` counts on without an end.
         stop = here.value("stop")
-        return "endless" if stop is not None and stop > graph.LONGEST_RANGE else "counted"
+        return "endless" if stop is not None and stop > LONGEST_RANGE else "counted"
     return "counted" if here.op in _SOURCES else ""
 
 

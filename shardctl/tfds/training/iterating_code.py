@@ -10,18 +10,17 @@ from typing import Any
 from shardctl.base.text import counted
 from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.order.order import Order
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.inspect import inspected
 from shardctl.tfds.inspecting.watch import Iterated, Iterators, Lines, Returned, of_script
 from shardctl.tfds.training.edited_graph import NotRebuildable
 from shardctl.tfds.training.own_elements import (
-    Elements,
     OwnElements,
     element_after,
     num_examples_before,
     num_examples_of,
 )
-from shardctl.verbs.inspect.answer import CountedElements
 
 _INSIDE = "call ds = resume_like(ds, ..) in the function, before the dataset is iterated"
 _END = object()
@@ -112,14 +111,12 @@ class IteratingCode:
         self._passes.append(iterated)
         return rest
 
-    def _skipped(self, elements: Elements) -> int:
+    def _skipped(self, elements: Order) -> int:
         """Return how many elements of a pass are skipped, and count them."""
         if self.counts_steps:
             start = elements.steps_up_to(self.left)
             self.left -= start
             return start
-        if isinstance(elements, CountedElements):
-            elements.reach(self.left)
         total = num_examples_of(elements)
         skipped = self.left if total is None else min(self.left, total)
         self.left -= skipped

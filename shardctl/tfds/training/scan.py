@@ -22,6 +22,8 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.progress import Progress
 from shardctl.base.text import choices, printable
+from shardctl.base.tfds_rules import has_builder
+from shardctl.dataset.dataset import ELEMENTS, as_dataset
 from shardctl.errors import DatasetError
 from shardctl.iteration.regrouped import packed
 from shardctl.metadata.project_file import project_files
@@ -43,7 +45,7 @@ from shardctl.tfds.training.edited_graph import (
     size_of,
     spec_of,
 )
-from shardctl.tfds.training.own_elements import NodeSource
+from shardctl.tfds.training.own_elements import indexed
 from shardctl.tfds.training.records import RecordReader
 
 _STAGES: Mapping[str, type[call.ByData]] = {
@@ -352,13 +354,14 @@ class _Source:
         for op in (leaf.operation.op for leaf in leaves if leaf.operation.inputs):
             if op != "RepeatDataset":  # of one element, which tells no others apart
                 raise NotRebuildable(f"{graph.call_name(op)} is before it")
-        opened = {leaf.leaf: NodeSource(edited.graph, leaf).dataset for leaf in leaves}
+        opened = {leaf.leaf: indexed(leaf.operation) for leaf in leaves}
         sizes = [int(one.cardinality()) for one in opened.values()]
         size = min((one for one in sizes if one >= 0), default=-1)
         if size < 0:
             raise NotRebuildable("its source has no known length")
         wanted = np.ones((1, size), bool)
-        return cls(size=size, wanted=wanted, codes=None, opened=lambda leaf: opened[leaf.leaf])
+        codes = ExampleCodes(as_dataset(f"range({size})"), [ELEMENTS])
+        return cls(size=size, wanted=wanted, codes=codes, opened=lambda leaf: opened[leaf.leaf])
 
     @classmethod
     def _of_files(cls, leaves: list[GraphNode]) -> _Source:
@@ -379,7 +382,8 @@ class _Source:
         if wanted.sum(axis=0).max() > 1:
             raise NotRebuildable("several sources read the same examples")
         types = [[kind.dtype.name for kind in spec_of(leaf.operation)] for leaf in leaves]
-        if any(kinds not in (["string"], ["string", "string"]) for kinds in types):
+        records = all(kinds in (["string"], ["string", "string"]) for kinds in types)
+        if not records or not has_builder(dataset.file_format):
             raise NotRebuildable("a reader reads files in a way of its own")
         splits = map(dataset.split, codes.splits.names)
         whole = [SplitRange(split=split, start=0, stop=split.num_examples) for split in splits]

@@ -29,7 +29,7 @@ from shardctl.verbs.lint.answer import (
 from shardctl.verbs.lint.context import Usage
 from shardctl.verbs.lint.rules import LINT_RULES
 from tests.cases import FUZZ, check_cases
-from tests.golden import assert_answers
+from tests.golden import assert_evaluated
 from tests.strategies import datasets
 from tests.verbs.lint.lint_cases import SEEDED, codes, dataset, linted
 from tests.verbs.settings_options import settings_values
@@ -124,8 +124,7 @@ def chosen(select: list[str], ignore: list[str]) -> list[str]:
 
 
 def test_what_is_chosen_and_given_is_on_file() -> None:
-    path = Path(__file__).with_name("golden") / "arguments.txt"
-    assert_answers(path, lambda question: eval(question, globals()))
+    assert_evaluated(globals(), "arguments")
 
 
 numbers = st.sampled_from([1, 2, 3, 7, 16, 40, 1000, 2**62])
