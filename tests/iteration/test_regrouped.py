@@ -94,11 +94,11 @@ def _is_as_in_tensorflow(tf: Any, case: Case) -> None:
         node = build(
             parse_stages(case.text), lambda read: NOTHING, seeds=ScriptSeeds(), kept=case.kept
         )
-        iteration = iteration_of_pass(node, index)
         step = case.draw.choice([1, 3, 1 << 40])
-        while iteration.pull(step) == step:
-            pass
         try:
+            iteration = iteration_of_pass(node, index)
+            while iteration.pull(step) == step:
+                pass
             iteration.check()
         except UnpredictableOrderError:  # a pass that `take` or `take_while` cuts short
             assert index, case.text
