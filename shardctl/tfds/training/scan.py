@@ -23,6 +23,7 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.progress import Progress
 from shardctl.base.text import choices, printable
 from shardctl.base.tfds_rules import has_builder
+from shardctl.dataset.dataset import ELEMENTS, as_dataset
 from shardctl.errors import DatasetError
 from shardctl.iteration.regrouped import packed
 from shardctl.metadata.project_file import project_files
@@ -359,7 +360,8 @@ class _Source:
         if size < 0:
             raise NotRebuildable("its source has no known length")
         wanted = np.ones((1, size), bool)
-        return cls(size=size, wanted=wanted, codes=None, opened=lambda leaf: opened[leaf.leaf])
+        codes = ExampleCodes(as_dataset(f"range({size})"), [ELEMENTS])
+        return cls(size=size, wanted=wanted, codes=codes, opened=lambda leaf: opened[leaf.leaf])
 
     @classmethod
     def _of_files(cls, leaves: list[GraphNode]) -> _Source:
