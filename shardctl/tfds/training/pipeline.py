@@ -31,7 +31,7 @@ from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autog
 from shardctl.tfds.inspecting.inspect import Inspected, inspected
 from shardctl.tfds.inspecting.watch import Iterators, Lines, Returned, clones_of, is_dataset
 from shardctl.tfds.training.edited_graph import NotRebuildable
-from shardctl.tfds.training.iterating_code import IteratingCode, read_again
+from shardctl.tfds.training.iterating_code import IteratingCode, random_states, read_again
 from shardctl.tfds.training.own_elements import OwnElements, element_after
 from shardctl.tfds.training.read_config import check_global_seed, dataset_for, global_seed_of
 from shardctl.verbs.resume.apply_plan import check_same_dataset
@@ -280,19 +280,19 @@ def resume_like(
     tensorflow()
     lines, found = Lines(), dataset
     if not is_dataset(dataset):
-        iterators = Iterators(lambda iterated: iterated.dataset)
+        iterators, reset = Iterators(lambda iterated: iterated.dataset), random_states()
         with lines.watched(), iterators.watched():
             found = dataset()
         if not is_dataset(found):
             code = IteratingCode(
-                iterators=iterators,
+                make=dataset,
                 lines=lines,
                 left=(consumed if steps is None else steps) or 0,
                 counts_steps=steps is not None,
                 pass_index=pass_index,
                 loop=loop,
             )
-            return code.resumed(found)
+            return code.resumed(found, iterators, reset)
     if clones_of(found) is not None:
         raise UsageError(
             "the dataset is distributed already: distribute the rest of the dataset that it was "
