@@ -600,6 +600,6 @@ def reseeds_once(dataset: Any) -> bool:
             return False
         if not is_once and any(_reseeded(part)):
             return False
-        is_once &= len(inputs) == 1 and not any(name in type(part).__name__ for name in many)
-        parts += [(each, is_once) for each in inputs]
+        is_chain = len(inputs) == 1 and not any(name in type(part).__name__ for name in many)
+        parts += [(each, is_once and is_chain) for each in inputs]
     return True

@@ -189,16 +189,18 @@ class _Run:
     _counts: Counter[int] = field(init=False, default_factory=Counter)
     _lengths: Counter[int] = field(init=False, default_factory=Counter)
     _filled: dict[Any, Any] = field(init=False, default_factory=dict)
-    _whole: list[Any] = field(init=False, default_factory=list)
+    _whole: set[int] = field(init=False, default_factory=set)
 
     def follow(self, steps: int | None = None) -> int:
         """Run it some way past where it resumes; return after how many yields that is."""
         left = self.code.left
-        self._until = time.monotonic() + _MOST_SECONDS
+        self._until = time.thread_time() + _MOST_SECONDS
         try:
             for element in self.elements():
+                width = 1
+                if not self.code.counts_steps and self.like is None:
+                    width = self._width()
                 if steps is None:
-                    width = 1 if self.code.counts_steps else self._width()
                     if width > left:
                         raise UsageError(
                             f"consumed={self.code.left} is in the middle of an element, whose "
@@ -257,7 +259,7 @@ class _Run:
 
     def _check(self, number: int | None) -> None:
         """Refuse what the other run did not do: it took from a pass, yielded (-1) or ended."""
-        if self._until and time.monotonic() > self._until:
+        if self._until and time.thread_time() > self._until:
             raise UsageError(
                 "the Python code that the function returned takes more than "
                 f"{_MOST_SECONDS:g} s to get to where it was interrupted: {_INSIDE}"
@@ -296,9 +298,9 @@ class _Run:
                 raise tensorflow().errors.OutOfRangeError(None, None, "")
         if varied:
             value = _VALUES[len(self.taken) % len(_VALUES)]
-        key = number, value, width_of(own.elements, index)
+        key = number, value, width_of(own.elements, index), 1 + varied
         if key not in self._filled:
-            self._filled[key] = filled(own.dataset, value, key[2], 1 + varied)
+            self._filled[key] = filled(own.dataset, *key[1:])
         if self._filled[key] is None:
             raise UsageError(f"elements of zeros cannot be made of this dataset; {_INSIDE}")
         return self._filled[key]
@@ -309,8 +311,8 @@ class _Run:
         latest, ahead, count = self.taken[before[0] : now], self.yields[0], len(self.yields)
         if ahead == 1:
             # An epoch that is cut takes an element more, before the next one begins.
-            fits = latest == sorted(set(latest))
-            number = latest[-1] if latest else 0
+            fits = bool(latest) and latest == sorted(set(latest))
+            number = latest[-1] if fits else 0
         else:
             fits = (count == 1 or len(latest) <= 1) and count <= len(self.taken)
             number = self.taken[count - 1] if fits else 0
@@ -331,12 +333,13 @@ class _Run:
             return own.made(start=self.starts[number])
         except NotRebuildable as why:
             # A later pass is that of a dataset whose earlier ones were read.
-            is_first = not any(each.dataset is iterated.dataset for each in self.begun[:number])
+            same = [each for each in self.begun[:number] if each.dataset is iterated.dataset]
+            is_whole = not self.code.pass_index and set(map(id, same)) <= self._whole
             if self.code.pass_index or not (
-                is_first or any(iterated.dataset is one for one in self._whole)
+                is_whole or any(iterated.dataset is one for one in self._whole)
             ):
                 raise UsageError(f"{why}; {_INSIDE}") from why
-            self._whole.append(iterated.dataset)
+            self._whole.add(id(iterated))
             return iterated.dataset
 
 
