@@ -197,6 +197,10 @@ DATASET_INFO_FILENAME = "dataset_info.json"
 FEATURES_FILENAME = "features.json"
 
 
+# A range beyond it counts on without end, as that of `enumerate` does.
+LONGEST_RANGE = (1 << 62) - 1
+
+
 # File formats.
 
 # TFDS core/file_adapters.py, FileFormat.
@@ -205,7 +209,20 @@ FILE_FORMATS = ("tfrecord", "riegeli", "array_record", "parquet")
 # None of TFDS core/file_adapters.py, FileFormat: MosaicML Streaming's, WebDataset's tar, Arrow of
 # Hugging Face Datasets. Their examples are counted too; TFDS reads none of them.
 OTHER_FORMATS = ("mds", "webdataset", "arrow")
-RECORD_FORMATS = FILE_FORMATS + OTHER_FORMATS
+# What tf.data reads line by line, or in pieces of one length; TFDS reads none of them.
+LINE_FORMATS = ("text", "csv", "fixed_length")
+RECORD_FORMATS = FILE_FORMATS + OTHER_FORMATS + LINE_FORMATS
+POSITIONS = "positions"  # of elements that no file of a dataset holds
+
+
+def has_builder(file_format: str) -> bool:
+    """Whether TFDS may have a builder of it; of a mixture several formats are named.
+
+    >>> has_builder("tfrecord"), has_builder("tfrecord + positions")
+    (True, False)
+    """
+    return not {*file_format.split(" + ")} & {POSITIONS, *LINE_FORMATS}
+
 
 # TFDS core/file_adapters.py, DEFAULT_FILE_FORMAT.
 DEFAULT_FILE_FORMAT = "tfrecord"

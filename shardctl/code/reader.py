@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from shardctl.base.text import quoted
+from shardctl.base.tfds_rules import has_builder
 from shardctl.code.source import call, code_of_host, keywords, literal
 from shardctl.dataset.dataset import Dataset
 from shardctl.dataset.folders import folders_of
@@ -55,6 +56,11 @@ def builder(dataset: Dataset) -> Iterator[str]:
         UsageError: a dataset that was counted and whose files no reference finds again, or
             whose files are compressed.
     """
+    if not has_builder(dataset.file_format):
+        raise UsageError(
+            f"{dataset.title} has no builder of TFDS; shardctl.tfds.resume_like(ds, consumed=N) "
+            "resumes the script's own dataset"
+        )
     if dataset.is_counted:
         yield from _record_files(dataset)
         return

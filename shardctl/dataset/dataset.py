@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from shardctl.base.arguments import checked, keep_fields, kind_of, made_kind
 from shardctl.base.hooks import provided
 from shardctl.base.text import choices, counted, dataset_title, in_short, nearest_first, quoted
-from shardctl.base.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
+from shardctl.base.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX, POSITIONS
 from shardctl.dataset.identity import DatasetIdentity, FolderIdentity, SplitSize, paths_left
 from shardctl.dataset.shard_files import PackedInts, ShardFiles
 from shardctl.errors import DatasetError, NotASplitError, UsageError
@@ -101,6 +102,15 @@ def even_lengths(num_examples: int, num_shards: int) -> Sequence[int]:
 # Origins of datasets whose examples were counted, since no metadata says how many there are.
 COUNTED_FILES = "record files"
 COUNTED_LAYOUT = "layout of record files"
+
+# Elements that no file of a dataset holds, as rows of an array: known by their positions.
+#
+# Such a source is a dataset of one split and one shard, called as a script may write it, so that
+# everything that holds for a split holds for it. A number at the end tells apart several alike.
+
+SOURCE = re.compile(r"(?:(range|generator)\((\d{1,19})\)|counter\(\))(?:-\d+)?")
+ELEMENTS = "elements"  # its split
+_NEVER_REACHED = 1 << 40  # elements of what has no end
 
 _PIECE = 1 << 16  # file names made at once
 _MOST_SHARDS = 100_000_000  # a list of their lengths takes gigabytes
@@ -261,6 +271,12 @@ class Split:
     def filename(self, shard_index: int) -> str:
         """Return the base name of a shard's file."""
         return self.location(shard_index)[1].rpartition("/")[2]
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether its examples are those of a generator, see `source_dataset`."""
+        names = self.files[0].names if self.files else None
+        return names is not None and names[0].startswith("generator(")
 
     @cached_property
     def template(self) -> str | None:
@@ -522,6 +538,26 @@ class Dataset:
             for split in self.splits
         ]
         return in_short(self, self.title, choices(splits, 4))
+
+
+def source_dataset(reference: str) -> Dataset | None:
+    """Return what `range(N)`, `generator(N)` or `counter()` without end counts; None of others.
+
+    >>> source_dataset("range(1000)")
+    <Dataset range(1000): elements of 1,000 examples in 1 shard>
+
+    Raises:
+        DatasetError: N is more than an int64 holds.
+    """
+    found = SOURCE.fullmatch(reference)
+    if found is None:
+        return None
+    split = Split(
+        name=ELEMENTS,
+        shard_lengths=(int(found[2] or _NEVER_REACHED),),
+        files=(ShardFiles(names=(reference,), num_shards=1),),
+    )
+    return Dataset(name=reference, splits=(split,), file_format=POSITIONS, origin="no files")
 
 
 def as_dataset(given: DatasetLike) -> Dataset:

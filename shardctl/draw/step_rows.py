@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from shardctl.base.arrays import Int64s, distinct
 from shardctl.base.text import printable
+from shardctl.base.tfds_rules import POSITIONS
+from shardctl.dataset.dataset import Dataset
+from shardctl.dataset.identity import DatasetHead
 from shardctl.draw.tables import Look, Screen, paragraph, slot_styled
 from shardctl.files.documents import Document
 from shardctl.order.example_codes import PAD
@@ -49,7 +52,14 @@ def pipeline_record(order: Order) -> dict[str, Any]:
 
 def pipeline_line(spec: str, order: Order) -> str:
     """Return one line that names the spec, the dataset and the settings that shape the order."""
-    return f"{spec} of {order.dataset.title}: {settings_words(pipeline_record(order))}"
+    return reading_line(spec, order.dataset, pipeline_record(order))
+
+
+def reading_line(spec: str, dataset: Dataset | DatasetHead, in_force: InForce) -> str:
+    """Return one line that names what is read, and the settings in force that shape the order."""
+    if dataset.file_format == POSITIONS:  # no files are interleaved
+        in_force = {**in_force, "cycle": None, "block": None}
+    return f"{spec} of {dataset.title}: {settings_words(in_force) or 'in their order'}"
 
 
 # Where places are equal the order of the table counts.
@@ -82,8 +92,9 @@ def order_rows(order: Order, chunks: Iterable[Int64s], start: int, screen: Scree
     """
     longest = 10_000 if screen.width is None else _NAME
     leads = _leads(order, longest)
-    mixed = not order.has_blocks
-    yield _line(leads, [title for title, *_ in leads]) + ("id@shard\n" if mixed else "ids\n")
+    mixed, has_files = not order.has_blocks, order.dataset.file_format != POSITIONS
+    says_shard = mixed and has_files
+    yield _line(leads, [title for title, *_ in leads]) + ("id@shard\n" if says_shard else "ids\n")
     has_slots = "slot" in [title for title, *_ in leads]
     seen: dict[tuple[int, int], int] = {}
     for codes in chunks:
@@ -98,7 +109,7 @@ def order_rows(order: Order, chunks: Iterable[Int64s], start: int, screen: Scree
                 splits, shards, _ = order.codes.places(piece)
                 slots = np.full(len(piece), -1)
                 names = [
-                    name if name == PAD else f"{name}@{shard}"
+                    f"{name}@{shard}" if has_files and name != PAD else name
                     for name, shard in zip(order.codes.names(piece), shards.tolist(), strict=True)
                 ]
                 width = max(map(len, names))
@@ -133,7 +144,7 @@ def _leads(order: Order, longest_name: int) -> list[_Lead]:
     if order.has_steps:
         width = max(4, len(str((order.num_steps or 1) - 1)))
         found.append(("step", width, lambda at, slot, shard: int(order.steps_of(at)[0][0])))
-    if order.has_blocks:
+    if order.has_blocks and order.dataset.file_format != POSITIONS:
         if order.settings.cycle_length(ordered=order.dataset.ordered) > 1:
             found.append(("slot", 4, lambda at, slot, shard: slot))
         splits = order.codes.dataset.splits

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shardctl.base.text import quoted
-from shardctl.base.tfds_rules import Loop
+from shardctl.base.tfds_rules import LONGEST_RANGE, Loop
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.batch import Batch, Unbatch, Windows
 from shardctl.iteration.combinations import Chosen, Directed, Interleaved, Sampled, Zip
@@ -195,7 +195,8 @@ def _by_data(self: Builder, stage: call.ByData, node: Node) -> Node:
 NODES: dict[type[parts.Part], Callable[..., Node]] = {
     call.Read: lambda self, source: self.source(source),
     call.Padding: lambda self, source: self.source(source),
-    call.Range: lambda self, source: Source(range(source.stop)),
+    **dict.fromkeys((call.Range, call.Generator), lambda self, source: Source(range(source.stop))),
+    call.Counter: lambda self, source: Source(range(LONGEST_RANGE)),
     call.Values: lambda self, source: Source(source.values),
     call.Zip: lambda self, source: Zip([self.node_of(one) for one in source.inputs]),
     call.SampleFromDatasets: _sampled,

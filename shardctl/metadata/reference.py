@@ -22,7 +22,7 @@ from shardctl.base.text import (
     quoted,
 )
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
-from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.dataset import Dataset, Split, source_dataset
 from shardctl.dataset.folders import folders_of
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.fields import said_about
@@ -250,6 +250,8 @@ def _read_all(refs: Sequence[str | os.PathLike[str]], search: _Search) -> Datase
 def _read(ref: str, search: _Search) -> Dataset:
     if not ref or "\0" in ref:
         raise DatasetError(f"no dataset {quoted(ref)}; {_FORMS}")
+    if (source := source_dataset(ref)) is not None:
+        return source
     if search.on_disk and stores.is_remote(ref):
         raise DatasetError(f"{quoted(ref, 200)} is not on a disk")
     # The order matters: what exists wins over what it could mean as a name.
@@ -265,8 +267,8 @@ def _read(ref: str, search: _Search) -> Dataset:
 
 
 _FORMS = (
-    "a dataset is a folder with dataset_info.json, a layout.yaml, a name like mnist:3.0.1, or "
-    "record files: a folder, a pattern, prefix@N"
+    "a dataset is a folder with dataset_info.json, a layout.yaml, a name like mnist:3.0.1, "
+    "record files (a folder, a pattern, prefix@N), or range(N) for N elements of any source"
 )
 
 

@@ -147,8 +147,10 @@ class ReaderOrder(Order):
         unstated = unstated_reading(
             self.settings, is_counted=self.dataset.is_counted, num_files=len(self.given)
         )
+        generated = any(piece.split.is_generated for piece in self.ranges)
+        said = ("the generator yields the same elements each time it runs",) * generated
         if unstated is None:
-            return ()
+            return said
         return (
             f"the reader of TFDS with its default {unstated}: no metadata says how these files are "
             "read. Plain TFRecordDataset(files) is `shardctl simulate --cycle 1`; of a script ask "

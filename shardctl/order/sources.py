@@ -176,9 +176,9 @@ def refuse_other_sources(stages: ast.Pipeline) -> None:
         is_padding = isinstance(source, ast.Padding) and source not in zipped
         if not (isinstance(source, ast.Read) or (is_padding and readers_of(stages))):
             raise refused(
-                "{stages}: {} is no reader of TFDS, so its elements have no names here; constant "
-                "ones beside a reader are padding, pad(n)",
-                quoted(source.name),
+                "{stages}: what {} yields is not known here; read(..), range(N) and generator(N) "
+                "are sources whose order is known; constant elements beside a reader are pad(N)",
+                quoted(source.called),
             )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, groups_of
 from shardctl.base.hooks import provided
-from shardctl.base.tfds_rules import INT64_MAX, WHOLE_DATASET
+from shardctl.base.tfds_rules import INT64_MAX, POSITIONS, WHOLE_DATASET
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.iteration.build import build, iteration_of_pass
@@ -50,6 +50,7 @@ from shardctl.stages.stages import (
 )
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds
 
+_FAR, _MOST_TIMES = 1 << 32, 1 << 20  # elements, and repetitions, that are not followed
 _AT_ONCE = 1 << 22  # elements that are pulled between two reports
 
 
@@ -113,7 +114,7 @@ class StagedOrder(Order):
         # Building has side effects on `_seeds`: each stage without a seed draws one, in the order
         # in which a script would build the stages.
         self._node = build(self.stages, self._source_node, seeds=self._seeds, kept=self._kept)
-        self.is_endless = self._node.is_infinite
+        self.is_endless = self._node.is_infinite or self._ends_far_off
         # One reader reads, and nothing behind a repeat mixes its epochs.
         stages = self.stages.stages
         repeat = next((i for i, one in enumerate(stages) if isinstance(one, Repeat)), len(stages))
@@ -157,6 +158,16 @@ class StagedOrder(Order):
         """Return what a stage does to the examples of tickets, by its file."""
         kept: Kept = provided("kept")(stage.name, stage.kept, self.codes)
         return replace(kept, values=lambda tickets: kept.values(self._codes(tickets)))
+
+    @property
+    def _ends_far_off(self) -> bool:
+        """Whether elements of sources without files have an end to which nobody follows them."""
+        if self.dataset.file_format != POSITIONS:
+            return False
+        repeats = (part.count or 0 for part in parts_of(self.stages) if isinstance(part, Repeat))
+        node, sizes = self._node, [order.epoch_size for order in self._orders]
+        most = node.num_elements if node.is_counted else max(sizes)
+        return most > _FAR or max(repeats, default=0) > _MOST_TIMES
 
     @cached_property
     def assumptions(self) -> tuple[str, ...]:

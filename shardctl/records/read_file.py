@@ -11,6 +11,7 @@ import re
 import stat
 
 from shardctl.base.text import printable, quoted
+from shardctl.base.tfds_rules import has_builder
 from shardctl.dataset.dataset import FindingKind
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
 from shardctl.records.array_record import ArrayRecord
@@ -37,6 +38,8 @@ def why_not_read(file_format: str) -> str | None:
     >>> why_not_read("riegeli")
     'riegeli files are not read'
     """
+    if not has_builder(file_format):
+        return f"{file_format} files are counted by inspect, and not checked"
     return None if file_format in FORMATS else f"{printable(file_format, 40)} files are not read"
 
 

@@ -155,6 +155,8 @@ READER_SETTINGS = (
 def with_known_settings(pipeline: Pipeline, made: Callable[..., Any]) -> Pipeline:
     """Return a pipeline whose readers have their settings by their own names, in their order.
 
+    Sources of counted elements are readers, too.
+
     made: `ReadSettings`, which checks them, and itself asks for this.
 
     >>> from shardctl.settings.read_settings import ReadSettings
@@ -167,7 +169,7 @@ def with_known_settings(pipeline: Pipeline, made: Callable[..., Any]) -> Pipelin
         UsageError: no setting of a reader, or a value that it does not take.
     """
 
-    from shardctl.stages.pipelines import with_changed
+    from shardctl.stages.pipelines import with_changed, with_sources_read
 
     def known(read: Read) -> Read:
         arguments = reader_arguments(read)
@@ -180,7 +182,7 @@ def with_known_settings(pipeline: Pipeline, made: Callable[..., Any]) -> Pipelin
         kept = ((one.name, one.kind.to_document(getattr(settings, one.field))) for one in own)
         return replace(read, settings=tuple(kept))
 
-    return with_changed(pipeline, read=known)
+    return with_changed(with_sources_read(pipeline), read=known)
 
 
 def reader_arguments(read: Read) -> dict[str, Any]:

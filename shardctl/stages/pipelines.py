@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import count
 from typing import cast
 
 from shardctl.stages import stages as ast
-from shardctl.stages.part import Part, Source
+from shardctl.stages.part import Part, Source, Stage
 
 
 def sources_of(pipeline: ast.Pipeline, *, seen: set[str] | None = None) -> Iterator[Source]:
@@ -105,6 +106,40 @@ def with_changed(
         # Inner pipelines before `part`, which therefore sees what has already been changed.
         given = given.mapped(whole)
         return given if part is None else part(given)
+
+    return whole(pipeline)
+
+
+def with_sources_read(pipeline: ast.Pipeline) -> ast.Pipeline:
+    """Return a pipeline whose sources of counted elements are readers of these, each of its own.
+
+    Choices stay numbers. What is shared is one object.
+
+    >>> one = ast.Pipeline(source=ast.Range(stop=4))
+    >>> made = with_sources_read(ast.Pipeline(source=ast.Zip(inputs=(one, one))))
+    >>> [read.data for read in readers_of(made)]
+    ['range(4)', 'range(4)-2']
+    """
+    numbers: Counter[Part] = Counter()
+    shared: dict[str, Part] = {}
+
+    def read(part: Part) -> Part:
+        if isinstance(part, ast.Values):
+            part = ast.Range(stop=len(part.values))
+        if isinstance(part, ast.Range | ast.Counter):
+            numbers[part] += 1
+            return part.as_read(numbers[part])
+        if isinstance(part, ast.ChooseFromDatasets):
+            return replace(part, inputs=tuple(map(whole, part.inputs)))
+        if not isinstance(part, ast.Shared):
+            return part.mapped(whole)
+        if part.label not in shared:
+            shared[part.label] = part.mapped(whole)
+        return shared[part.label]
+
+    def whole(pipeline: ast.Pipeline) -> ast.Pipeline:
+        source, *stages = map(read, (pipeline.source, *pipeline.stages))
+        return ast.Pipeline(source=cast(Source, source), stages=tuple(cast(list[Stage], stages)))
 
     return whole(pipeline)
 

@@ -528,11 +528,60 @@ class Range(parts.Source):
 
     name = "range"
     effect = "counts from 0"
+    has_cardinality: ClassVar[bool] = True
     stop: parts.Number
 
     def length(self, others: Sequence[parts.Count]) -> parts.Count:
         """Return how many elements there are."""
         return self.stop
+
+    def as_read(self, number: int = 1) -> Read:
+        """Return the reader of these elements, of the `number`-th source of so many."""
+        several = f"-{number}" if number > 1 else ""
+        data = f"{self.name}({self.stop}){several}"
+        return Read(data=data, assert_cardinality=self.has_cardinality)
+
+
+class Generator(Range):
+    """`tf.data.Dataset.from_generator` that yields `stop` elements, the same ones each time."""
+
+    name = "generator"
+    effect = "counts what the generator yields, each time the same"
+    has_cardinality = False
+
+
+class Counter(parts.Source):
+    """`tf.data.Dataset.counter()`, or another source without end."""
+
+    name = "counter"
+    effect = "counts from 0, without end"
+    parameters = (parts.value("", "start", "step", takes="code"),)
+
+    def length(self, others: Sequence[parts.Count]) -> parts.Count:
+        """Return that there is no end."""
+        return math.inf
+
+    def as_read(self, number: int = 1) -> Read:
+        """Return the reader of these elements, of the `number`-th source of this kind."""
+        several = f"-{number}" if number > 1 else ""
+        return Read(data=f"counter(){several}", settings=(("cycle", 1), ("repeat_files", True)))
+
+
+_COUNTED = {"range": Range, "generator": Generator}
+
+
+def counted_source(part: parts.Part) -> Range | Counter | None:
+    """Return the source whose elements a reader counts, None of any other part.
+
+    >>> counted_source(Range(stop=5).as_read())
+    Range(stop=5)
+    """
+    data = part.data or "" if isinstance(part, Read) else ""
+    kind, _, stop = data.removesuffix(")").partition("(")
+    source: Range | Counter | None = Counter() if kind == "counter" else None
+    if kind in _COUNTED and stop.isdecimal():
+        source = _COUNTED[kind](stop=int(stop))
+    return source if source is not None and source.as_read() == part else None
 
 
 class Padding(parts.Source):

@@ -12,7 +12,7 @@ from shardctl.errors import UsageError
 from shardctl.stages.calls import CALLS, Call, call_named, name_alone, name_of
 from shardctl.stages.listed import joined, text_of_listed
 from shardctl.stages.part import CODE, WORDS, Parameter, Part, said_of
-from shardctl.stages.stages import OF_READ, Pipeline, Read, Values, Zip
+from shardctl.stages.stages import OF_READ, Pipeline, Read, Values, Zip, counted_source
 
 # Stages as the value of a YAML or JSON document: `[cache, {shuffle: {buffer: 1000}}, ..]`.
 
@@ -511,6 +511,7 @@ def written(part: Part, *, is_source: bool) -> str | tuple[str, dict[str, Any]]:
         return alone
     if isinstance(part, Read) and part.listed:
         return text_of_listed(part)
+    part = counted_source(part) or part
     return name_of(part, is_source=is_source), arguments_of(part)
 
 

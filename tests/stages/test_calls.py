@@ -13,8 +13,17 @@ from shardctl.stages.part import OfTensorflow, Stage
 from tests.cases import counted
 
 # What is ours: a source of TFDS, a list of values, and what stands for a stage that is not known.
-OWN = {"read", "values", "shared", "opaque", "opaque_source"}
-FUNCTIONS = {"assert_cardinality"}  # of tf.data.experimental, for `apply`
+OWN = {
+    "generator",
+    "interleave_datasets",
+    "pad",
+    "opaque",
+    "opaque_source",
+    "read",
+    "shared",
+    "values",
+}
+FUNCTIONS = {"assert_cardinality", "group_by_reducer"}  # of tf.data.experimental, for `apply`
 FILES = {"TFRecordDataset", "TextLineDataset"}
 OURS = {"kept", "weights_dtype", "fusion", "optimizations", "warm_start", "deterministic"}
 STAGES: list[Stage] = [
@@ -82,5 +91,5 @@ def test_what_is_open_is_no_stage_that_is_offered() -> None:
     with pytest.raises(UsageError) as caught:
         call_named("Xyz")
     assert str(caught.value).startswith("no stage 'Xyz'; stages: shuffle,")
-    assert "; sources: read, range, pad, values, zip, " in str(caught.value)
+    assert "; sources: read, range, generator, counter, pad, values, zip, " in str(caught.value)
     assert "opaque" not in str(caught.value)

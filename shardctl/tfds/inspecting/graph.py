@@ -8,16 +8,16 @@ wrapping by `tf.distribute`, whose sharding is already in it, `enumerate` and `c
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from shardctl.errors import UsageError
 from shardctl.stages.stages import WithOptions
-from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.imports import tensorflow, without_autograph
 
-LONGEST_RANGE = (1 << 62) - 1  # one beyond this counts on without end, as that of `enumerate` does
 _IGNORE_STATE = 1  # of stateful ops, tf.data.experimental.ExternalStatePolicy.IGNORE
 _DATASET = re.compile(r"Dataset(V\d+)?$")
 # Operations that are the same in one of several versions.
@@ -170,7 +170,12 @@ class Operation:
     @cached_property
     def function(self) -> Function | None:
         """The function that it applies, None without one."""
-        return self.graph.function_of(self.node)
+        found = self.graph.function_of(self.node)
+        if found is None:
+            return None
+        # What a function captures comes first among the inputs that are no datasets.
+        num_captured = len(self.attributes["Targuments"].list.type)
+        return replace(found, captured=self.others[:num_captured])
 
     @cached_property
     def made(self) -> tuple[Operation, ...] | None:
@@ -231,6 +236,28 @@ class Operation:
     def is_stateful(self) -> bool:
         """Whether it applies a function whose result is no matter of its inputs alone."""
         return self.function is not None and self.function.definition.signature.is_stateful
+
+    def applied(self, element: Any) -> Any:
+        """Return the `tf.data.Dataset` that its function makes of an element, within a function."""
+        tf = tensorflow()
+        definition = tf.compat.v1.GraphDef()
+        definition.library.CopyFrom(self.graph.definition.library)
+        # `flat_map` of that one element, and what the function captures with all that it needs.
+        kinds, first = self.attributes["Targuments"].list.type, len(self.inputs)
+        captured = self.node.input[first : first + len(kinds)]
+        one = definition.node.add(name="one", op="Placeholder")
+        one.attr["dtype"].type = tf.variant.as_datatype_enum
+        one.attr["shape"].shape.SetInParent()
+        called = definition.node.add(name="all", op="FlatMapDataset", input=["one", *captured])
+        for name in ("f", "Targuments", "output_types", "output_shapes"):
+            called.attr[name].CopyFrom(self.attributes[name])
+        below = (self.graph.below(self.graph.nodes[_name(tensor)]) for tensor in captured)
+        definition.node.extend({node.name: node for needed in below for node in needed}.values())
+        given = tf.data.experimental.to_variant(tf.data.Dataset.from_tensors(element))
+        (made,) = tf.graph_util.import_graph_def(
+            definition, input_map={"one:0": given}, return_elements=["all:0"], name="own"
+        )
+        return tf.data.experimental.from_variant(made, self.types)
 
     @property
     def is_identity(self) -> bool:
@@ -302,16 +329,42 @@ def _reshuffles(operation: Operation) -> bool:
     return operation.flag("reshuffle_each_iteration") and not one
 
 
+def is_counter(operation: Operation) -> bool:
+    """Return whether an operation makes elements one after the other, of one that repeats.
+
+    That is `Dataset.counter`.
+    """
+    if operation.op != "ScanDataset" or operation.input.op != "RepeatDataset":
+        return False
+    count = operation.input.value("count")
+    return operation.input.input.op == "TensorDataset" and count is not None and int(count) < 0
+
+
+def num_elements(dataset: Any, seconds: float) -> int | None:
+    """Return how many elements a `tf.data.Dataset` yields, None if that takes longer."""
+    end, found = time.monotonic() + seconds, 0
+    # Not the elements themselves, which may differ in shape and be large.
+    for piece in dataset.map(without_autograph(lambda *_: 0)).batch(16):
+        found += len(piece)
+        if time.monotonic() > end:
+            return None
+    return found
+
+
 class NoConstantError(Exception):
     """An argument that TensorFlow computes anew, so that it is unknown here."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Function:
-    """A function of a graph: the body that `map` or `interleave` applies to an element."""
+    """A function of a graph: the body that `map` or `interleave` applies to an element.
+
+    captured: the nodes of what its last parameters are, None for what is no constant.
+    """
 
     definition: Any
     graph: Graph
+    captured: tuple[Any, ...] = ()
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
@@ -364,7 +417,10 @@ class Function:
         return self.graph.function_of(self.nodes[name])
 
     def constant(self, name: str) -> Any:
-        """Return a constant of the function, None where a node is none."""
+        """Return a constant of the function, or one that it captures; None where a node is none."""
+        outside = self.parameters[len(self.parameters) - len(self.captured) :]
+        if name in outside:
+            return constant(self.captured[outside.index(name)])
         return constant(self.nodes.get(name))
 
 
@@ -472,7 +528,10 @@ class Graph:
 
     def ops_in_functions(self, node: Any) -> set[str]:
         """Return the names of all ops in the functions of a node, and of those these call."""
-        found: set[str] = set()
+        return {inner.op for inner in self.nodes_in_functions(node)} - self._functions.keys()
+
+    def nodes_in_functions(self, node: Any) -> Iterator[Any]:
+        """Yield all nodes in the functions of a node, and in those these call."""
         ahead = [attr.func.name for attr in node.attr.values() if attr.HasField("func")]
         seen: set[str] = set()
         while ahead:
@@ -481,12 +540,11 @@ class Graph:
                 continue
             seen.add(name)
             for inner in self._functions[name].node_def:
-                found.add(inner.op)
+                yield inner
                 ahead.append(inner.op)  # a call of a function is an op of its name
                 for attr in inner.attr.values():
                     # Attributes may hold one function or a list of them.
                     ahead += [attr.func.name, *(f.name for f in attr.list.func)]
-        return found - self._functions.keys()
 
     def below(self, node: Any) -> Iterator[Any]:
         """Yield a node and every node that it needs."""
@@ -502,7 +560,7 @@ class Graph:
         arguments: dict[str, Any] = {}
         others, datasets = [], []
         # zip is not strict: older graphs may lack inputs that an op got later.
-        for argument, tensor in zip(_argument_names(node), _data_inputs(node), strict=False):
+        for argument, tensor in zip(argument_names(node), _data_inputs(node), strict=False):
             if self._is_dataset(name := _name(tensor)):
                 datasets.append(self._made[name])
                 continue
@@ -530,7 +588,7 @@ def _data_inputs(node: Any) -> list[str]:
     return [name for name in node.input if not name.startswith("^")]
 
 
-def _argument_names(node: Any) -> list[str]:
+def argument_names(node: Any) -> list[str]:
     """Return the name that the op has for each input of a node."""
     from tensorflow.python.framework import op_def_registry  # no public name
 

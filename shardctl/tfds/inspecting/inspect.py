@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -10,15 +12,16 @@ from shardctl.base.arguments import Kind, checked
 from shardctl.base.hooks import provided
 from shardctl.base.text import choices
 from shardctl.base.tfds_rules import Loop
-from shardctl.dataset.dataset import Dataset
+from shardctl.dataset.dataset import ELEMENTS, Dataset, as_dataset
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.iteration.iteration import UNKNOWN
+from shardctl.settings.names import reader_arguments
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.settings.table import SETTINGS
 from shardctl.stages import stages as call
 from shardctl.stages.part import KernelPair, Source
-from shardctl.stages.pipelines import open_stages, with_changed
+from shardctl.stages.pipelines import open_stages, sources_of, with_changed
 from shardctl.stages.pipelines import options_of as options_in_stages
 from shardctl.stages.stages import SET_A_SEED, Pipeline, Read
 from shardctl.stages.text import text_of
@@ -37,6 +40,7 @@ from shardctl.tfds.inspecting.walk import FoundPipeline, FoundStage, Scans, walk
 from shardctl.tfds.inspecting.watch import Lines, Returned, clones_of, is_dataset, returned_by
 from shardctl.verbs.inspect.answer import Cure, InspectedStage, Inspection, OpenStage, SourceLine
 from shardctl.verbs.inspect.cure import set_argument, set_options, set_shuffle_seed
+from shardctl.verbs.inspect.view import layout_name
 
 NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine
 
@@ -63,15 +67,15 @@ def assembled(
     # The same pipeline under the seeds of the cures: what is still open then, stays so.
     parts = _Parts.of(found, remedies.changed)
     told = tuple(map(str, dict.fromkeys(remedies.assumed)))
-    return replace(_inspection(found, parts, line_of, loop, name)[0], assumptions=told)
+    answer = _inspection(found, parts, line_of, loop, name)[0]
+    return replace(answer, assumptions=(*told, *answer.assumptions))
 
 
 def _inspection(
     found: FoundPipeline, parts: _Parts, line_of: LineOf, loop: Loop, name: str
 ) -> tuple[Inspection, _Remedies]:
-    sole = parts.sole
     settings = ReadSettings(
-        **({} if sole is None else parts.settings_of(sole)),
+        **parts.sole_settings,
         global_seed=parts.global_seed,
         stages=parts.pipeline(found.pipeline),
         loop=loop,
@@ -87,12 +91,12 @@ def _inspection(
         stages=stages,
         open=is_open,
         settings=settings if is_open else short_form(settings),
-        dataset=next((reader.dataset for reader in found.readers), None),
-        spec=None if sole is None else sole.listed.spec,
-        datasets={} if sole is not None else parts.datasets,
+        dataset=next(iter(parts.datasets.values()), None),
+        spec=parts.sole_spec,
+        datasets=parts.datasets if len(parts.datasets) > 1 else {},
     )
     # Whether the order can really be computed is tried once, here.
-    return made if is_open else replace(made, refused=_refusal(made)), remedies
+    return made if is_open else _with_order(made), remedies
 
 
 def _in_order(part: Part) -> Part:
@@ -104,13 +108,15 @@ def _in_order(part: Part) -> Part:
     return replace(part, deterministic=None) if is_loose else part
 
 
-def _refusal(inspection: Inspection) -> str | None:
-    """Return why the first pass cannot be predicted though every stage can; None if it can."""
+def _with_order(inspection: Inspection) -> Inspection:
+    """Return an inspection that knows whether its first pass can be predicted, and on what terms.
+
+    Every stage can be.
+    """
     try:
-        inspection.check_order()
+        return replace(inspection, assumptions=inspection.order().assumptions)
     except ShardctlError as error:
-        return _spelled(error)
-    return None
+        return replace(inspection, refused=_spelled(error))
 
 
 def _spelled(error: ShardctlError) -> str:
@@ -122,13 +128,16 @@ def _spelled(error: ShardctlError) -> str:
 class _Parts:
     """How the parts that were found are stated: seeds under one global seed, readers by specs.
 
-    sole: the reader where there is one, whose settings are those of the pipeline.
+    sole: the source where there is one, whose settings are those of the pipeline: a reader of
+        files, or of counted elements.
+    datasets: by their references, those with files first.
     changed: the parts that are others than was found, by their ids.
     """
 
     global_seed: int | None
-    sole: FoundReader | None
+    sole: FoundReader | Read | None
     readers: Mapping[int, FoundReader]
+    plain: Mapping[int, Read]
     refs: Mapping[int, str | None]
     datasets: Mapping[str, Dataset]
     changed: Mapping[int, Part]
@@ -144,19 +153,35 @@ class _Parts:
         own = [reader.pair for reader in each if reader.pair is not None]
         parts = [_pair_of(changed.get(id(stage.part), stage.part)) for stage in found.stages]
         seeds = own or [pair for pair in parts if pair is not None]
-        # Datasets are told apart by their folders; where all read one, no reader names it.
-        refs = {key: one.dataset.data_dir or one.dataset.title for key, one in readers.items()}
-        # Reversed, so that the first reader of a folder wins, whose dataset is then the one named.
-        datasets = {ref: readers[key].dataset for key, ref in reversed(refs.items())}
-        several = len(datasets) > 1
+        # Where all read one dataset, no reader names it.
+        datasets: dict[str, Dataset] = {}
+        refs = {key: _reference(one.dataset, datasets) for key, one in readers.items()}
+        plain = _plain_reads(found.pipeline)
+        datasets |= {read.data or "": as_dataset(read.data or "") for read in plain.values()}
+        sources: list[FoundReader | Read] = [*each, *plain.values()]
         return cls(
             global_seed=global_seed_of(seeds),
-            sole=each[0] if len(found.readers) == 1 else None,
+            sole=sources[0] if len(sources) == 1 else None,
             changed=changed,
             readers=readers,
-            refs=refs if several else dict.fromkeys(refs),
-            datasets={ref: datasets[ref] for ref in refs.values()} if several else {},
+            plain=plain,
+            refs=refs if len(datasets) > 1 else dict.fromkeys(refs),
+            datasets=datasets,
         )
+
+    @property
+    def sole_settings(self) -> dict[str, Any]:
+        """The settings of the one source, none of several."""
+        if isinstance(self.sole, Read):
+            return reader_arguments(self.sole)
+        return {} if self.sole is None else self.settings_of(self.sole)
+
+    @property
+    def sole_spec(self) -> str | None:
+        """What the one source reads of its dataset, None of several."""
+        if isinstance(self.sole, Read):
+            return ELEMENTS
+        return None if self.sole is None else self.sole.listed.spec
 
     def settings_of(self, reader: FoundReader) -> dict[str, Any]:
         """Return the settings of a reader, with the seed of its files."""
@@ -175,6 +200,8 @@ class _Parts:
         return settings
 
     def _read(self, part: Part) -> Read:
+        if (plain := self.plain.get(id(part))) is not None:
+            return plain if self.sole is None else replace(plain, data=None, settings=())
         reader = self.readers[id(part)]
         # Where hosts share the files, it is unknown how many examples there are.
         asserts = reader.asserts_cardinality or "host" in dict(reader.settings)
@@ -189,7 +216,7 @@ class _Parts:
 
     def part(self, part: Part) -> Part:
         """Return a stage or source as it is stated."""
-        if isinstance(part, Read):
+        if isinstance(part, Read) or id(part) in self.plain:
             return self._read(part)
         return self.stated(self.changed.get(id(part), part))
 
@@ -214,6 +241,27 @@ class _Parts:
             return stated_seed(pair, self.global_seed) or 0
         # Beside a global seed of other stages, a seed of None would take one from that.
         return None if self.global_seed is None else NO_SEED
+
+
+def _plain_reads(pipeline: Pipeline) -> dict[int, Read]:
+    """Return the readers that sources of counted elements are, by the ids of these."""
+    numbers: Counter[Source] = Counter()
+    reads: dict[int, Read] = {}
+    for source in sources_of(pipeline):
+        if isinstance(source, call.Range | call.Counter) and id(source) not in reads:
+            numbers[source] += 1
+            reads[id(source)] = source.as_read(numbers[source])
+    return reads
+
+
+def _reference(dataset: Dataset, datasets: dict[str, Dataset]) -> str:
+    """Return what a dataset is referred to by, and note it among the others."""
+    # Record files are those of a list, of which a folder may have several.
+    ref = layout_name(dataset) if dataset.is_counted else dataset.data_dir or dataset.title
+    names = (f"{number}-{ref}" if number > 1 else ref for number in itertools.count(1))
+    found = next(name for name in names if datasets.get(name, dataset) == dataset)
+    datasets.setdefault(found, dataset)
+    return found
 
 
 def _pair_of(part: Part) -> KernelPair | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,12 +30,14 @@ from shardctl.stores.stores import (
     store_of,
     way_below,
 )
+from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.graph import (
     INTERLEAVES,
     SHUFFLES,
     Function,
     NoConstantError,
     Operation,
+    argument_names,
     call_name,
     constant,
 )
@@ -68,7 +71,7 @@ class Listed(NamedTuple):
 
 
 def listed(
-    pieces: Sequence[Piece], *, file_format: str, compression: str, beside: Sequence[str] = ()
+    pieces: Sequence[Piece], function: FileFunction, *, beside: Sequence[str] = ()
 ) -> Listed:
     """Return the dataset, spec and file order that list exactly these pieces.
 
@@ -81,7 +84,7 @@ def listed(
     # With dataset_info.json the files are a TFDS dataset; otherwise the records are counted.
     dataset = _dataset_of_folders(paths)
     if dataset is None:
-        dataset = _plain_dataset([*paths, *map(_whole, beside)], file_format, compression)
+        dataset = _plain_dataset([*paths, *map(_whole, beside)], function)
     places = _places(dataset)
     rows = [_row(dataset, places[path], piece) for path, piece in zip(paths, pieces, strict=True)]
     spec, sorting = _stated(dataset, rows)
@@ -115,7 +118,7 @@ def _dataset_of_folders(paths: Sequence[str]) -> Dataset | None:
     return dataset if all(path in known for path in paths) else None
 
 
-def _plain_dataset(paths: Sequence[str], file_format: str, compression: str) -> Dataset:
+def _plain_dataset(paths: Sequence[str], function: FileFunction) -> Dataset:
     """Return record files without metadata as a dataset of one split, in the order of their names.
 
     Raises:
@@ -124,7 +127,7 @@ def _plain_dataset(paths: Sequence[str], file_format: str, compression: str) -> 
     """
     # By bytes, as TensorFlow and the index sort names.
     names = sorted(set(paths), key=as_bytes)
-    lengths = _counted(names, file_format, compression)
+    lengths = _counted(names, function)
     folder = _common_folder(names)
     files = ShardFiles(
         data_dir=folder,
@@ -134,20 +137,24 @@ def _plain_dataset(paths: Sequence[str], file_format: str, compression: str) -> 
     return Dataset(
         name=os.path.basename(folder) or "files",
         splits=(Split(name=PLAIN_SPLIT, shard_lengths=lengths, files=(files,)),),
-        file_format=file_format,
-        compression=compression or None,
+        file_format=function.file_format,
+        compression=function.compression or None,
         data_dir=folder,
         origin="record files",
     )
 
 
-def _counted(names: Sequence[str], file_format: str, compression: str) -> tuple[int, ...]:
+def _counted(names: Sequence[str], function: FileFunction) -> tuple[int, ...]:
     """Return how many records files hold; those that are known from the user's cache folder."""
+    if function.opened is not None:
+        return tuple(map(function.num_records, names))
+    compression = function.compression
     files = [store_of(name).status(name) for name in names]
     # `status` is None for a file that is not there.
     if None in files:
         raise DatasetError(f"file {quoted(names[files.index(None)], 200)} missing")
-    counts = count_files([file for file in files if file is not None], file_format, cache=True)
+    there = [file for file in files if file is not None]
+    counts = count_files(there, function.file_format, cache=True)
     for place in sorted(counts.broken):
         damage = counts.broken[place].damage
         why = "cannot be counted" if damage is None else damage.text
@@ -294,9 +301,28 @@ class UnknownReaderError(NoConstantError):
 
 def reads_files(operation: Operation) -> bool:
     """Return whether an operation opens files, in whatever way."""
+    return function_of(operation) is not None
+
+
+def function_of(operation: Operation) -> FileFunction | None:
+    """Return what an operation does with each of its files, None of any that is no reader."""
+    if operation.op in _LINES:
+        return _lines(operation.node, map(constant, operation.others))
     if operation.op not in INTERLEAVES or operation.function is None:
-        return False
-    return file_function(operation.function) is not None
+        return None
+    return file_function(operation.function)
+
+
+def opener_of(operation: Operation) -> Callable[[Any], Any] | None:
+    """Return what makes the elements of a file, given its path, as the reader's own function does.
+
+    None where that takes more than the path.
+    """
+    function = function_of(operation)
+    if function is None or operation.op in _LINES:
+        return None if function is None else function.opened
+    columns = rows_of(operation.input).columns
+    return operation.applied if len(columns) == 1 else None
 
 
 def paths_of(operation: Operation) -> list[str]:
@@ -315,13 +341,13 @@ def found_reader(operation: Operation, beside: Sequence[str] = ()) -> FoundReade
     Raises:
         UnknownReaderError: its list of files, or its files, are not understood.
     """
-    function = None if operation.function is None else file_function(operation.function)
+    function = function_of(operation)
     if function is None:
         raise UnknownReaderError("what it does with a file is not known")
     # `flat_map` reads file after file: a cycle of 1, whatever the block.
-    in_turn = operation.op != "FlatMapDataset"
+    in_turn = operation.op in INTERLEAVES and operation.op != "FlatMapDataset"
     try:
-        rows = rows_of(operation.input)
+        rows = rows_of(operation.input) if operation.inputs else _listed(operation)
         pieces = _pieces(rows, function)
         # TensorFlow writes the cycle length in force also where the machine decided.
         cycle = operation.number("cycle_length") if in_turn else 1
@@ -332,12 +358,7 @@ def found_reader(operation: Operation, beside: Sequence[str] = ()) -> FoundReade
         # blocks of 1.
         if operation.op.startswith("Legacy") and block != 1:
             raise UnknownReaderError("experimental.parallel_interleave fills its slots its own way")
-        found = listed(
-            pieces,
-            file_format="parquet" if function.is_parquet else "tfrecord",
-            compression=function.compression,
-            beside=beside,
-        )
+        found = listed(pieces, function, beside=beside)
     except (NoConstantError, DatasetError, UsageError) as error:
         raise UnknownReaderError(str(error)) from error
     # With one file a shuffle changes nothing.
@@ -371,7 +392,7 @@ def found_reader(operation: Operation, beside: Sequence[str] = ()) -> FoundReade
 
 def in_order_of(operation: Operation) -> str:
     """Return whether an interleave keeps its order: "true", "false" or, by options, "default"."""
-    if operation.op in ("InterleaveDataset", "FlatMapDataset"):
+    if operation.op in ("InterleaveDataset", "FlatMapDataset", *_LINES):
         # Sequential kernels have no such attribute.
         return "true"
     if operation.op == "ParallelInterleaveDatasetV2":
@@ -387,9 +408,9 @@ def _pieces(rows: Rows, function: FileFunction) -> Sequence[Piece]:
     if not len(rows):
         raise UnknownReaderError("the list of its files is empty")
     paths, skips, takes = (
-        # A column that the function does not use has its default: no skip, take all.
+        # A column that the function does not use has its default.
         [default] * len(rows) if index is None else rows.columns[index].tolist()
-        for index, default in zip(indices, (None, 0, None), strict=True)
+        for index, default in zip(indices, (None, function.skips, function.takes), strict=True)
     )
     return [
         Piece(path=os.fsdecode(path), skip=skip, take=take)
@@ -412,6 +433,7 @@ def _is_tfds(rows: Rows, function: FileFunction) -> bool:
 # script are read by what they do, so that nothing in between is overlooked: a `filter` or another
 # `shuffle` inside a file makes the order open.
 
+_LINES_AT_ONCE = 1 << 13  # that are counted
 _MOST_STEPS = 64  # of a body, from the file to what it returns
 
 
@@ -419,14 +441,37 @@ _MOST_STEPS = 64  # of a body, from the file to what it returns
 class FileFunction:
     """Which parameters of a function are the file, and how many of its records it skips and takes.
 
-    skip, take: the index of a parameter, None where all records are read.
+    skip, take: the index of a parameter, None where each file is read alike: without the first
+        `skips` records, and no more than `takes`.
+    opened: makes the records of a file by the function's own op, where no other way is known.
     """
 
     path: int
     skip: int | None = None
     take: int | None = None
+    skips: int = 0
+    takes: int | None = None
     compression: str = ""
-    is_parquet: bool = False
+    file_format: str = "tfrecord"
+    opened: Callable[[str], Any] | None = None
+
+    @property
+    def reads_whole(self) -> bool:
+        """Whether it reads all records of a file."""
+        return (self.skip, self.take, self.skips, self.takes) == (None, None, 0, None)
+
+    def num_records(self, path: str) -> int:
+        """Return how many records the op yields of a file.
+
+        Raises:
+            DatasetError: it cannot be read so.
+        """
+        assert self.opened is not None
+        try:
+            batches = self.opened(path).batch(_LINES_AT_ONCE)
+            return sum(len(tensorflow().nest.flatten(batch)[0]) for batch in batches)
+        except tensorflow().errors.OpError as error:
+            raise DatasetError(f"file {quoted(path, 200)} cannot be counted: {error}") from error
 
 
 def file_function(function: Function) -> FileFunction | None:
@@ -443,6 +488,11 @@ def _read(function: Function, name: str, steps: int) -> FileFunction | None:
         return None
     if op == "TFRecordDataset":
         return _records(function, name)
+    if op in _LINES:
+        inputs = function.inputs(name)
+        parameter = _parameter(function, inputs[0])
+        found = _lines(function.nodes[name], map(function.constant, inputs))
+        return None if parameter is None or found is None else replace(found, path=parameter)
     if op == "FlatMapDataset":
         return _flat_map(function, name)
     if op == "ZipDataset":
@@ -453,16 +503,63 @@ def _read(function: Function, name: str, steps: int) -> FileFunction | None:
     if op in ("SkipDataset", "TakeDataset"):
         below, count = function.inputs(name)[:2]
         found = _read(function, below, steps - 1)
-        # The count must be a column of the row. A constant would be known too, but TFDS has none.
-        if found is None or count not in function.parameters:
+        # The count is a column of the row, as TFDS has it, or one for all files.
+        number = function.constant(count)
+        if found is None or (number is None and count not in function.parameters):
             return None
-        place = function.parameters.index(count)
         # TFDS skips, then takes; the other way round counts otherwise.
-        if op == "SkipDataset" and (found.skip, found.take) == (None, None):
-            return replace(found, skip=place)
-        if op == "TakeDataset" and found.take is None:
-            return replace(found, take=place)
+        if op == "SkipDataset" and found.reads_whole:
+            return _counting(function, found, count, number, "skip")
+        if op == "TakeDataset" and (found.take, found.takes) == (None, None):
+            return _counting(function, found, count, number, "take")
     return None
+
+
+def _counting(
+    function: Function, found: FileFunction, count: str, number: Any, name: str
+) -> FileFunction:
+    change: dict[str, Any] = (
+        {name: function.parameters.index(count)} if number is None else {f"{name}s": int(number)}
+    )
+    return replace(found, **change)
+
+
+# Ops that read lines, or pieces of one length, as what they are; the first argument is the files.
+_LINES = {
+    "TextLineDataset": "text",
+    "CSVDatasetV2": "csv",
+    "CSVDataset": "csv",
+    "FixedLengthRecordDatasetV2": "fixed_length",
+}
+
+
+def _lines(node: Any, values: Iterable[Any]) -> FileFunction | None:
+    """Return what such an op does with a file, None where TensorFlow computes an argument anew.
+
+    values: its arguments, of which those of the files are not looked at.
+    """
+    arguments: dict[str, Any] = defaultdict(list)
+    for name, value in zip(argument_names(node), values, strict=True):
+        if name != "filenames" and value is None:
+            return None
+        # The default of each column is an argument of its own.
+        arguments[name] = [*arguments[name], value] if name == "record_defaults" else value
+
+    def opened(path: str) -> Any:
+        tf = tensorflow()
+        shapes = list(node.attr["output_shapes"].list.shape)
+        kinds = node.attr["output_types"].list.type or [tf.string.as_datatype_enum]
+        types = tuple(tf.TensorSpec(s, k) for s, k in zip(shapes or [()], kinds, strict=True))
+        more = {"output_shapes": shapes} if "record_defaults" in arguments else {}
+        made = getattr(tf.raw_ops, node.op)(**{**arguments, **more, "filenames": path})
+        return tf.data.experimental.from_variant(made, types[0] if not more else types)
+
+    return FileFunction(
+        path=0,
+        compression=arguments["compression_type"].item().decode(),
+        file_format=_LINES[node.op],
+        opened=opened,
+    )
 
 
 def _records(function: Function, name: str) -> FileFunction | None:
@@ -493,13 +590,12 @@ def _flat_map(function: Function, name: str) -> FileFunction | None:
         if inner is None or path is None or captured:
             return None
         # The inner function must read the whole file; the skip belongs to the outer one.
-        reads_whole = (inner.path, inner.skip, inner.take) == (0, None, None)
-        return replace(inner, path=path) if reads_whole else None
+        return replace(inner, path=path) if inner.reads_whole and inner.path == 0 else None
     # TFDS's Parquet reader: `from_generator`, which is a flat_map over one element that captures
     # the path.
     if function.op(rows) == "TensorDataset" and called.generates and len(captured) == 1:
         path = _parameter(function, *captured)
-        return None if path is None else FileFunction(path=path, is_parquet=True)
+        return None if path is None else FileFunction(path=path, file_format="parquet")
     return None
 
 
@@ -577,8 +673,11 @@ def rows_of(operation: Operation) -> Rows:
 
 def _listed(operation: Operation) -> Rows:
     columns = tuple(constant(other) for other in operation.others)
+    if operation.op in _LINES:
+        columns = columns[:1]  # the files, of which a script may name one
+        columns = tuple(column if column is None else column.reshape(-1) for column in columns)
     # Slices have one row for each entry, a single tensor is one row.
-    rank = 1 if operation.op == "TensorSliceDataset" else 0
+    rank = 0 if operation.op == "TensorDataset" else 1
     if not columns or any(column is None or column.ndim != rank for column in columns):
         raise UnknownReaderError("the names of its files are computed anew each time")
     # (n,) or () becomes (n,) or (1,).

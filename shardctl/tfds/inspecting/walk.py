@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shardctl.base.text import printable
+from shardctl.base.tfds_rules import LONGEST_RANGE
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.iteration.build import build
+from shardctl.iteration.iteration import NOTHING
 from shardctl.stages import stages as call
 from shardctl.stages.part import Source, Stage
-from shardctl.stages.pipelines import readers_of
-from shardctl.stages.stages import WHY_OPEN, Map, Opaque, Pipeline, Range, Shared, WithOptions
+from shardctl.stages.pipelines import parts_of, readers_of
+from shardctl.stages.stages import Map, Opaque, Pipeline, Range, Shared, WithOptions
 from shardctl.tfdata.mixture import weights_of_logits
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting import graph, stage_of
@@ -26,12 +29,12 @@ from shardctl.tfds.inspecting.reader import (
     paths_of,
     reads_files,
 )
-from shardctl.verbs.inspect.answer import no_reader
 
 # What an operation that depends on data is by its scan, see `tfds/training/scan.py`.
 Scans = Callable[[Operation, tuple[Stage, ...]], tuple[Stage, ...]]
 
 _COMBINE = ("ZipDataset", "DirectedInterleaveDataset")
+_COUNT_SECONDS = 10  # for what a generator yields
 _MOST_CHOICES = 1 << 20  # that are written one by one
 
 
@@ -83,7 +86,7 @@ class _Walk:
         elif chain[0].op in _COMBINE:
             source = self._combination(chain[0], level)
         else:
-            source = self._plain(chain[0])
+            source = self._plain(chain)
         self._note(source, (chain[0],), level)
         return self._behind(source, (), chain[0], chain[1:], level)
 
@@ -153,9 +156,9 @@ class _Walk:
         )
         return source, tuple(stage for stage, _ in own), last, rest
 
-    def _plain(self, operation: Operation) -> Source:
-        source = _plain_source(operation)
-        if self._beside_files and isinstance(source, Range) and _are_alike(operation):
+    def _plain(self, chain: Sequence[Operation]) -> Source:
+        source = _plain_source(chain)
+        if self._beside_files and isinstance(source, Range) and _are_alike(chain[0]):
             return call.Padding(count=source.stop)
         return source
 
@@ -218,7 +221,7 @@ class _Walk:
         else:
             stages = stage_of.stages_of_operation(operation, self._options)
             if self._scans is not None:
-                stages = self._scans(operation, stages)
+                stages = self._scans(operation, stages, self._options)
         # `removed` is None where the stage does something, () where nothing is left of it.
         removed = _removed(operation, stages, self._options)
         if removed is not None:
@@ -235,7 +238,7 @@ class _Walk:
         self.stages.append(FoundStage(part=part, operations=operations, level=level, **more))
 
 
-def _of_one_index(inputs: tuple[Pipeline, ...]) -> Range | None:
+def _of_one_index(inputs: tuple[Pipeline, ...]) -> Source | None:
     """Return a zip of sources that nothing shuffles as one source: element i has all of index i.
 
     None where that is not so, or it has no end.
@@ -246,19 +249,24 @@ def _of_one_index(inputs: tuple[Pipeline, ...]) -> Range | None:
     try:
         # Built as an iteration without files: endless, shuffled or of unequal lengths is not one
         # source.
-        node = build(zipped, no_reader)
+        node = build(zipped, lambda _: NOTHING)
         if node.is_infinite or not node.is_fixed or node.cardinality != node.num_elements:
             return None
     except ShardctlError:
         return None
-    return Range(stop=node.num_elements) if node.num_elements >= 0 else None
+    count = node.num_elements
+    generated = any(isinstance(part, call.Generator) for part in parts_of(zipped))
+    return None if count < 0 else call.Generator(stop=count) if generated else Range(stop=count)
 
 
 def _chain(root: Operation) -> tuple[Operation, ...]:
     """Return the operations from a source to the end, along what each reads first."""
     chain = [root]
     while chain[-1].inputs and not (
-        reads_files(chain[-1]) or _is_generator(chain[-1]) or chain[-1].made is not None
+        reads_files(chain[-1])
+        or _is_generator(chain[-1])
+        or graph.is_counter(chain[-1])
+        or chain[-1].made is not None
     ):
         # `enumerate` zips numbers with the dataset; what is counted is the dataset.
         below = _counted(chain[-1]) if chain[-1].op in _COMBINE else chain[-1].input
@@ -281,21 +289,51 @@ def _counted(operation: Operation) -> Operation | None:
     numbers, counted = operation.inputs
     try:
         # `enumerate` makes a range up to the largest int64.
-        endless = numbers.op == "RangeDataset" and numbers.number("stop") > graph.LONGEST_RANGE
+        endless = numbers.op == "RangeDataset" and numbers.number("stop") > LONGEST_RANGE
     except NoConstantError:
         return None
     return counted if endless else None
 
 
-def _plain_source(operation: Operation) -> Source:
-    """Return a source of elements that are counted from 0."""
-    if _is_generator(operation):
-        return Opaque(call="from_generator", reason=WHY_OPEN["from_generator"])
+def _plain_source(chain: Sequence[Operation]) -> Source:
+    """Return the source of elements that are counted from 0, with which a chain begins."""
+    operation = chain[0]
     try:
+        if _is_generator(operation):
+            return _generated(chain)
         length = _length(operation)
     except NoConstantError as error:
         return Opaque(call=_called(operation), reason=str(error))
-    return stage_of.opaque(operation) if length is None else Range(stop=length)
+    if length is None:
+        return stage_of.opaque(operation)
+    return call.Counter() if length > LONGEST_RANGE else Range(stop=length)
+
+
+def _generated(chain: Sequence[Operation]) -> Source:
+    """Return how many elements a generator yields, of which a take right behind it reads some."""
+    limit = -1
+    for behind in chain[1:]:
+        if behind.op not in ("TakeDataset", "PrefetchDataset", *graph.MAPS, *graph.GUARDS):
+            break
+        if behind.op == "AssertCardinalityDataset" and behind.number("cardinality") >= 0:
+            return call.Generator(stop=behind.number("cardinality"))
+        if behind.op == "TakeDataset":
+            limit = behind.number("count")
+            break
+    try:
+        count = graph.num_elements(
+            chain[0].graph.dataset([chain[0].node], chain[0].types).take(limit), _COUNT_SECONDS
+        )
+    except Exception as error:
+        reason = f"counting what it yields failed: {printable(str(error), 200)}"
+        return Opaque(call="from_generator", reason=reason)
+    if count is None:
+        reason = (
+            f"it yields elements for more than {_COUNT_SECONDS} seconds, so they are not counted; "
+            "put take(N) or assert_cardinality(N) right behind it"
+        )
+        return Opaque(call="from_generator", reason=reason)
+    return call.Generator(stop=count)
 
 
 def _are_alike(operation: Operation) -> bool:
@@ -307,8 +345,11 @@ def _are_alike(operation: Operation) -> bool:
 
 
 def _length(operation: Operation) -> int | None:
+    """Return how many elements a source of counted elements has, None of any other operation."""
     if operation.op == "RangeDataset":
-        return len(_range(operation))
+        numbers = _range(operation)
+        # Python counts the members of no longer range.
+        return len(numbers[: LONGEST_RANGE + 1])
     if operation.op == "TensorSliceDataset":
         # The rows of the first component; all components have as many.
         return graph.num_rows(operation.others[0])
@@ -320,7 +361,7 @@ def _length(operation: Operation) -> int | None:
         per_element = len(operation.attributes["output_types"].list.type)
         # A list of elements has its components one after the other.
         return len(operation.others) // per_element
-    return None
+    return LONGEST_RANGE + 1 if graph.is_counter(operation) else None
 
 
 # What `load` does with what was saved in several parts: one after the other of them, in turn.

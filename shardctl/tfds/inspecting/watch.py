@@ -513,10 +513,8 @@ def _returned_by(function: Callable[[], Any], said: str, lines: Lines) -> dict[s
         # Of a thread that reads ahead, and had begun before it could be asked.
         found = _iterating(made, made)
     if not found:
-        kind = "nothing" if value is None else f"a {type(value).__name__}"
-        raise UsageError(
-            f"{said} returned {kind}; a tf.data.Dataset is needed, or what iterates one"
-        )
+        kind = "None" if value is None else type(value).__name__
+        raise UsageError(f"{said} returned {kind}, no tf.data.Dataset nor what iterates one")
     iterated = [one.dataset for one in found.values() if one.iterated is not None]
     found = {
         name: one

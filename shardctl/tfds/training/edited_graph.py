@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shardctl.base.arrays import Int64s
+from shardctl.base.tfds_rules import LONGEST_RANGE
 from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting import graph
@@ -105,7 +106,7 @@ def _indexed(here: Operation) -> Literal["counted", "endless", ""]:
     if here.op == "RangeDataset":
         # A range of `enumerate` counts on without an end.
         stop = here.value("stop")
-        return "endless" if stop is not None and stop > graph.LONGEST_RANGE else "counted"
+        return "endless" if stop is not None and stop > LONGEST_RANGE else "counted"
     return "counted" if here.op in _SOURCES else ""
 
 
@@ -189,6 +190,9 @@ class EditedGraph:
             and (batched_window(here) or (not reads_files(here) and here.made is not None))
         ):
             raise NotRebuildable("the function of a flat_map or an interleave makes its elements")
+        # A counter is a scan, too; any other one is no source, and keeps a state.
+        if here.op == "ScanDataset" and not graph.is_counter(here):
+            raise NotRebuildable("scan makes an element of all that come before it")
         indexed = source is not None
         # A leaf, or a zip of sources that count alike, is one source. Below such a zip every leaf
         # belongs to it.

@@ -222,7 +222,9 @@ class _Run:
             ) from error
         if steps is None:
             kind = "steps" if self.code.counts_steps else "consumed"
-            raise UsageError(f"{kind}: {left} more than what the function returned has")
+            raise UsageError(
+                f"{kind}: {left} more than what the function returned has, on elements of zeros"
+            )
         return steps
 
     def most_taken(self, steps: int) -> int:
@@ -335,9 +337,7 @@ class _Run:
             # A later pass is that of a dataset whose earlier ones were read.
             same = [each for each in self.begun[:number] if each.dataset is iterated.dataset]
             is_whole = not self.code.pass_index and set(map(id, same)) <= self._whole
-            if self.code.pass_index or not (
-                is_whole or any(iterated.dataset is one for one in self._whole)
-            ):
+            if not is_whole:
                 raise UsageError(f"{why}; {_INSIDE}") from why
             self._whole.add(id(iterated))
             return iterated.dataset

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
 import threading
 from bisect import bisect_right
@@ -16,7 +17,7 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.hooks import provided
 from shardctl.base.text import choices, counted
-from shardctl.base.tfds_rules import WHOLE_DATASET
+from shardctl.base.tfds_rules import POSITIONS, WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.iteration.regrouped import Kept
 from shardctl.order.epoch_reading import EpochReading
@@ -26,33 +27,33 @@ from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.stages.pipelines import parts_of, readers_of
-from shardctl.stages.stages import ByData, FlatMap, GroupByWindow
+from shardctl.stages.stages import ByData, FlatMap, GroupByWindow, Zip
 from shardctl.tfds.imports import tensorflow, without_autograph
-from shardctl.tfds.inspecting.graph import Graph
-from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable, spec_of
+from shardctl.tfds.inspecting.graph import Operation
+from shardctl.tfds.inspecting.reader import function_of, opener_of
+from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable
 from shardctl.tfds.training.read_plan import Opening, ReadPlan, Step
-from shardctl.tfds.training.records import FEWER, NumberedReader, piece_size
-from shardctl.verbs.inspect.answer import CountedElements, Inspection
+from shardctl.tfds.training.records import FEWER, NumberedReader, OtherReader, piece_size
+from shardctl.verbs.inspect.answer import Inspection
 from shardctl.verbs.resume.rest_of_epoch import rest_of_reading
 
-# What has elements, each an example or several.
-Elements = Order | CountedElements
 
-
-def num_examples_of(order: Elements) -> int | None:
+def num_examples_of(order: Order) -> int | None:
     """Return how many examples an order has, None without end or where that is not known yet."""
     return None if order.is_endless else order.num_examples
 
 
-def element_after(order: Elements, consumed: int) -> int:
+def element_after(order: Order, consumed: int) -> int:
     """Return the element that comes after so many examples were yielded.
 
     Raises:
         UsageError: there are fewer, or the number ends within an element.
     """
-    if isinstance(order, CountedElements):
-        # How many elements there are may be known only as far as was counted.
-        order.reach(consumed)
+    if consumed and order.dataset.file_format == POSITIONS and _zips(order):
+        raise UsageError(
+            f"consumed={consumed}: zip puts elements of several orders into one, which count "
+            "as one to a script and as several here; give steps=N batches"
+        )
     total = num_examples_of(order)
     if consumed < 0 or (total is not None and consumed > total):
         raise UsageError(
@@ -72,12 +73,17 @@ def element_after(order: Elements, consumed: int) -> int:
     return element
 
 
-def width_of(order: Elements, element: int) -> int:
+def _zips(order: Order) -> bool:
+    stages = order.stages if isinstance(order, StagedOrder) else None
+    return stages is not None and any(isinstance(part, Zip) for part in parts_of(stages))
+
+
+def width_of(order: Order, element: int) -> int:
     """Return how many examples an element holds."""
     return len(order.positions_in_step(element))
 
 
-def num_examples_before(order: Elements, element: int) -> int:
+def num_examples_before(order: Order, element: int) -> int:
     """Return how many examples are yielded before an element."""
     return order.positions_in_step(element - 1).stop if element else 0
 
@@ -152,14 +158,62 @@ class FileSource:
         number, position = self._place(key)
         return self.node.reading(number, stop=position + 1)
 
+    def components(self, texts: Any) -> Any:
+        """Return the elements of their texts."""
+        return texts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OtherSource(FileSource):
+    """What any other source yields: a reader of other files, or a node that reads none.
+
+    Its components are texts while they wait for their turn. types: what they are, as TensorSpecs.
+    """
+
+    types: tuple[Any, ...]
+
+    @property
+    def num_texts(self) -> int:
+        """How many texts an element is."""
+        return len(self.types)
+
+    def components(self, texts: Any) -> Any:
+        """Return the elements of their texts."""
+        tf = tensorflow()
+
+        def parsed(*parts: Any) -> tuple[Any, ...]:
+            return tuple(
+                tf.ensure_shape(tf.io.parse_tensor(part, kind.dtype), kind.shape)
+                for part, kind in zip(parts, self.types, strict=True)
+            )
+
+        return texts.map(without_autograph(parsed))
+
 
 _MOST_BYTES, _AT_ONCE = 1 << 31, 256  # of a source that is read at once; elements looked up
 _SKIPPED = ("RangeDataset", "TensorSliceDataset", "ListDataset")  # at once, to any element
 _ORDER_BELOW = ("Shuffle", "Repeat", "Random", "Generator", "Shard", "Take", "Skip", "Filter")
 
 
+def indexed(here: Operation) -> Any:
+    """Return the dataset of a node whose elements are told by their index, as those of a range.
+
+    Raises:
+        NotRebuildable: what it reads has an order of its own, or is no plain tensor.
+    """
+    if not here.types or tensorflow().variant in (one.dtype for one in here.types):
+        raise NotRebuildable(f"{here.op} yields what is no plain tensor")
+    # One element that repeats is the same at each index.
+    is_one = here.op in ("RepeatDataset", "ScanDataset")
+    for below in () if is_one else here.graph.below(here.node):
+        is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
+        if is_dataset and any(word in below.op for word in _ORDER_BELOW):
+            raise NotRebuildable(f"{here.op} reads what has an order of its own")
+    return here.graph.dataset([here.node], here.types)
+
+
 class NodeSource:
-    """What a node of a graph yields in a fixed order, as `Dataset.range`; a key is an index.
+    """What a node of a graph yields in a fixed order, as `Dataset.range`; a key is its place there.
 
     Elements of padding are all alike.
 
@@ -167,30 +221,14 @@ class NodeSource:
         NotRebuildable: what it reads has an order of its own, or is no plain tensor.
     """
 
-    def __init__(self, graph: Graph, leaf: GraphNode, *, is_padding: bool = False) -> None:
-        tf, node = tensorflow(), leaf.node
+    def __init__(
+        self, leaf: GraphNode, node: ReaderNode | PaddingNode, *, is_padding: bool = False
+    ) -> None:
+        here, self.node = leaf.operation, node
         # One element that repeats is the same at each index.
-        repeats = node.op == "RepeatDataset"
-        self._is_one = repeats or is_padding
-        # Whatever is below the leaf must yield elements by their index alone.
-        for below in () if repeats else graph.below(node):
-            is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
-            if is_dataset and any(word in below.op for word in _ORDER_BELOW):
-                raise NotRebuildable(f"{node.op} reads what has an order of its own")
-        types = spec_of(leaf.operation)
-        kinds, shapes = [one.dtype for one in types], [one.shape for one in types]
-        if not kinds or tf.variant in kinds:
-            raise NotRebuildable(f"{node.op} yields what is no plain tensor")
-        # A graph of the node and all below it, with the library of functions, ending in the _Retval
-        # that TensorFlow expects.
-        definition = tf.compat.v1.GraphDef()
-        definition.library.CopyFrom(graph.definition.library)
-        definition.node.extend(graph.below(node))
-        end = definition.node.add(name="dataset", op="_Retval", input=[node.name])
-        end.attr["T"].type = tf.variant.as_datatype_enum
-        end.attr["index"].i = 0
-        variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
-        self.dataset = tf.data.experimental.from_variant(variant, types)
+        self._is_one = here.op == "RepeatDataset" or is_padding
+        self.dataset = indexed(here)
+        kinds, shapes = [one.dtype for one in here.types], [one.shape for one in here.types]
         # All elements as one batch; None where they are too many, or of several shapes.
         self._whole: tuple[Any, ...] | None = None
         if self._is_one:
@@ -200,8 +238,12 @@ class NodeSource:
             width = sum((kind.size or 64) * shape.num_elements() for kind, shape in of_one)
             if 0 < size * width <= _MOST_BYTES:
                 self._whole = self.dataset.batch(size).get_single_element()
-        if self._whole is None and node.op not in _SKIPPED:
-            raise NotRebuildable(f"{node.op} has no elements by their index")
+        if self._whole is None and here.op not in _SKIPPED:
+            raise NotRebuildable(f"{here.op} has no elements by their index")
+
+    def indices(self, keys: Int64s) -> Int64s:
+        """Return the indices of elements with these keys."""
+        return self.node.tickets.position(keys)
 
     def chosen(self, keys: Any) -> Any:
         """Return the elements of a dataset of keys."""
@@ -222,8 +264,6 @@ Source = FileSource | NodeSource
 # A dataset object beside the prediction of its elements, and these made from its examples.
 
 
-_INTERLEAVES = ("Interleave", "FlatMap")  # what a reader of files is
-
 # Ops whose result is not a matter of their inputs alone, by a part of their names.
 _RANDOM = (
     "Random",
@@ -243,7 +283,7 @@ class OwnElements:
     """A dataset object and what a pass of it yields."""
 
     dataset: Any
-    elements: Elements
+    elements: Order
 
     @classmethod
     def of(cls, dataset: Any, inspection: Inspection, pass_index: int) -> OwnElements:
@@ -252,9 +292,6 @@ class OwnElements:
         Raises:
             UnpredictableOrderError: a stage leaves their order open.
         """
-        if inspection.dataset is None:
-            settings = replace(inspection.settings, pass_index=pass_index)
-            return cls(dataset=dataset, elements=CountedElements(settings))
         return cls(dataset=dataset, elements=inspection.order(pass_index).order)
 
     def made(self, *, start: int = 0) -> Any:
@@ -308,7 +345,11 @@ class OwnElements:
         ops = {
             op
             for here in maps
-            if here.op.endswith(("MapDataset", "MapAndBatchDataset", "V2"))
+            if here.op.endswith(
+                ("MapDataset", "MapAndBatchDataset", "InterleaveDataset", "V2", "V4")
+            )
+            # Of TFDS's Parquet files Python reads the records alone.
+            and getattr(function_of(here), "file_format", None) != "parquet"
             for op in here.graph.ops_in_functions(here.node)
         }
         return {
@@ -332,40 +373,44 @@ class OwnElements:
         found = (stage for stage in stages if isinstance(stage, kind) and stage.kept)
         return [provided("kept")(stage.name, stage.kept, codes) for stage in found]
 
-    def _sources(self, keyed: StagedOrder | CountedElements) -> list[Source]:
+    def _sources(self, keyed: StagedOrder) -> list[Source]:
         num_sources = self._edited.num_sources
         # A mismatch means that one object is read twice, or that something counts elements on its
         # way.
         if num_sources != (len(self.elements.sources) or 1):
             raise NotRebuildable("its sources are shared, or count what passes")
-        if isinstance(keyed, CountedElements):
-            if num_sources > 1:
-                raise NotRebuildable(
-                    "its sources have no files, and each counts its elements from 0"
-                )
-            return [NodeSource(self._edited.graph, leaf) for leaf in self._edited.root.leaves]
-        return [self._file_source(leaf, keyed) for leaf in self._edited.root.leaves]
+        return [self._source(leaf, keyed) for leaf in self._edited.root.leaves]
 
-    def _file_source(self, leaf: GraphNode, order: StagedOrder) -> Source:
-        tf, node = tensorflow(), order.nodes[leaf.source or 0]
+    def _source(self, leaf: GraphNode, order: StagedOrder) -> Source:
+        here, node = leaf.operation, order.nodes[leaf.source or 0]
         if isinstance(node, PaddingNode):
-            return NodeSource(self._edited.graph, leaf, is_padding=True)
-        kinds = [tf.dtypes.as_dtype(kind) for kind in leaf.node.attr["output_types"].list.type]
-        is_reader = any(word in leaf.node.op for word in _INTERLEAVES)
-        # TFDS's reader yields a record, or a record and its id, as strings. Any other reader has
-        # records of its own kind.
-        if not is_reader or kinds not in ([tf.string], [tf.string, tf.string]):
-            raise NotRebuildable(f"{leaf.node.op} reads files in a way of its own")
-        if " + " in order.dataset.file_format:
-            raise NotRebuildable("its datasets have different file formats")
-        settings = node.reader.settings
-        reader = NumberedReader(
-            codes=order.codes,
-            cycle=settings.cycle_length(ordered=node.reader.dataset.ordered),
-            block=settings.block,
-            with_ids=len(kinds) == 2,
-        )
-        return FileSource(node=node, reader=reader, is_endless=order.is_endless)
+            return NodeSource(leaf, node, is_padding=True)
+        settings, types = node.reader.settings, here.types
+        how: dict[str, Any] = {
+            "codes": order.codes,
+            "cycle": settings.cycle_length(ordered=node.reader.dataset.ordered),
+            "block": settings.block,
+        }
+        function, string = function_of(here), tensorflow().string
+        # TFDS's reader yields a record, or a record and its id, before it decodes.
+        is_record = len(types) < 3 and {one.dtype for one in types} == {string}
+        if function is not None and function.opened is None and is_record:
+            reader = NumberedReader(
+                **how, with_ids=len(types) == 2, file_format=function.file_format
+            )
+            return FileSource(node=node, reader=reader, is_endless=order.is_endless)
+        if function is not None:
+            made = opener_of(here)
+            if made is None:
+                raise NotRebuildable(f"{here.op} reads files in a way of its own")
+            other = OtherReader(**how, made=made, skips=function.skips)
+        else:
+            with contextlib.suppress(NotRebuildable):
+                return NodeSource(leaf, node)
+            # Captured where it is opened: within a function TensorFlow would fold it to a constant.
+            elements = indexed(here)
+            other = OtherReader(**how, made=lambda path: elements)
+        return OtherSource(node=node, reader=other, is_endless=order.is_endless, types=types)
 
     @property
     def _stretch(self) -> int:
@@ -378,10 +423,10 @@ class OwnElements:
         return min(max(_STRETCH, 16 * held), _MAX_STRETCH)
 
 
-def _keyed(elements: Elements) -> StagedOrder | CountedElements:
+def _keyed(elements: Order) -> StagedOrder:
     """Return the same order, asked for keys: which reading an example is of, and where in it."""
     if not isinstance(elements, ReaderOrder):
-        assert isinstance(elements, StagedOrder | CountedElements)
+        assert isinstance(elements, StagedOrder)
         return elements
     (read,) = readers_of(stages_of(elements.settings))
     own = replace(settings_of_read(elements.settings, read), pass_index=0, loop="python")
@@ -411,8 +456,8 @@ class Rest:
 
     edited: EditedGraph
     sources: Sequence[Source]
-    elements: Elements
-    keyed: StagedOrder | CountedElements
+    elements: Order
+    keyed: StagedOrder
     start: int = 0
     stretch: int = _STRETCH
     groups: Sequence[Kept] = ()  # of the stages that group
@@ -496,7 +541,9 @@ class Rest:
         source = self.sources[number]
         keys_of = partial(self._keys_of, self.edited.root.leaves[number].source or 0)
         if isinstance(source, NodeSource):
-            return source.chosen(self._numbers(keys_of, bounds))
+            return source.chosen(
+                self._numbers(lambda *of: map(source.indices, keys_of(*of)), bounds)
+            )
         return self._read(source, keys_of, bounds)
 
     def _read(
@@ -570,7 +617,7 @@ class Rest:
             return direct.concatenate(looked_up)
 
         read = sets.zip((batches.prefetch(2), steps)).flat_map(without_autograph(step))
-        return read.prefetch(1).unbatch()
+        return source.components(read.prefetch(1).unbatch())
 
     def _keys_of(self, source: int, start: int, stop: int) -> Iterator[Int64s]:
         for keys, sources in self._stretches(start, stop):

@@ -254,9 +254,10 @@ def resume_like(
     be continued, which a warning says; the same goes for maps that count in variables, or call
     Python.
 
-    Where a function returns no dataset but what iterates one (a generator, `tfds.as_numpy`), that
-    is called, and its Python code yields what it makes of the rest. This code starts anew: what it
-    keeps itself, as a counter or a buffer of its own, is not resumed.
+    Where a function returns no dataset but what iterates one (a generator, `tfds.as_numpy`), it is
+    called several times. Its Python code runs on elements of zeros up to where it was interrupted,
+    and then on the rest. Code that takes elements by what they hold, that keeps earlier ones, or
+    that takes more than 3 s to get there, is refused: call `resume_like` in it.
 
     Args:
         dataset: a `tf.data.Dataset`, made as the interrupted one was; or a function that makes it,

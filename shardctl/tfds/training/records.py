@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -242,10 +243,11 @@ class NumberedReader(RecordReader):
     """
 
     builder: Any = None
+    file_format: str = ""
 
     @property
     def _file_format(self) -> Any:
-        return self.codes.dataset.file_format
+        return self.file_format
 
     def columns(self, reads: Reads) -> tuple[Any, ...]:
         """Return rows as columns, with the code of the first example of each."""
@@ -259,6 +261,24 @@ class NumberedReader(RecordReader):
             return data.Dataset.zip((numbers, records))
         both = data.Dataset.zip((numbers, records))
         return both.map(without_autograph(lambda number, found: (number, *found[::-1])))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherReader(NumberedReader):
+    """The elements that `made` yields of a file after its first `skips`, as (code, texts)."""
+
+    made: Callable[[Any], Any]
+    skips: int = 0
+
+    def _of_file(self, path: Any, prefix: Any, skip: Any, take: Any, *first: Any) -> Any:
+        tf, (code,) = tensorflow(), first
+        elements = self.made(path).skip(skip - self.skips).take(take)
+
+        def texts(number: Any, element: Any) -> tuple[Any, ...]:
+            return number, *map(tf.io.serialize_tensor, tf.nest.flatten(element))
+
+        numbers = tf.data.Dataset.range(code, code + take)
+        return tf.data.Dataset.zip((numbers, elements)).map(without_autograph(texts))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,8 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.progress import Progress
 from shardctl.base.text import choices, printable
+from shardctl.base.tfds_rules import has_builder
+from shardctl.dataset.dataset import ELEMENTS, as_dataset
 from shardctl.errors import DatasetError
 from shardctl.iteration.regrouped import packed
 from shardctl.metadata.project_file import project_files
@@ -34,7 +36,7 @@ from shardctl.stages.part import Stage
 from shardctl.stores.stores import working_folder
 from shardctl.tfds.imports import tensorflow, versions, without_autograph
 from shardctl.tfds.inspecting import graph
-from shardctl.tfds.inspecting.graph import Graph, Operation
+from shardctl.tfds.inspecting.graph import Graph, Operation, Options
 from shardctl.tfds.inspecting.reader import UnknownReaderError, found_reader, reads_files
 from shardctl.tfds.training.edited_graph import (
     EditedGraph,
@@ -43,7 +45,7 @@ from shardctl.tfds.training.edited_graph import (
     size_of,
     spec_of,
 )
-from shardctl.tfds.training.own_elements import NodeSource
+from shardctl.tfds.training.own_elements import indexed
 from shardctl.tfds.training.records import RecordReader
 
 _STAGES: Mapping[str, type[call.ByData]] = {
@@ -59,6 +61,8 @@ _PASSES_ON = (*graph.MAPS, *graph.GUARDS, *graph.CHOOSES, "PrefetchDataset")
 _PURE = ("Assert", "Print", "PrintV2", "If", "While", "Case", "StatefulPartitionedCall")
 # Of datasets within functions, those of which that is not so.
 _IMPURE = ("Random", "Generator", "Shuffle", "Record", "TextLine", "FixedLength", "Cache", "Save")
+# Of those within a reducer, what keeps the examples of a group, and their order.
+_KEEPS_GROUPS = (*graph.MAPS, *graph.GUARDS, *graph.BATCHES, "PrefetchDataset")
 _PIECE, _SECONDS = 1024, 5  # examples that are run together; between two times that it is kept
 _HINT = "shardctl inspect --scan reads the examples once to find out"
 _MOST_IN_WINDOW = 1 << 16
@@ -81,13 +85,19 @@ class Scans:
     folder: Path = field(default_factory=_folder)
     runs: bool = False
 
-    def __call__(self, here: Operation, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-        """Return what an operation is by its scan; without one as it is, with what to do."""
+    def __call__(
+        self, here: Operation, stages: tuple[Stage, ...], options: Options
+    ) -> tuple[Stage, ...]:
+        """Return what an operation is by its scan; without one as it is, with what to do.
+
+        options: those of the whole pipeline, which hold within functions, too.
+        """
         is_open = [isinstance(one, call.Filter | call.Opaque) for one in stages]
         if here.op not in _STAGES or is_open != [True]:
             return stages
         (stage,) = stages
         try:
+            _refuse_races(here, options)
             scan = _Scanned.of(here)
         except (NotRebuildable, UnknownReaderError) as why:
             reason = f"what it does depends on more than the example: {why}"
@@ -142,6 +152,7 @@ class _Scanned:
         if window is not None:
             made = cls(here=here, window=window, edited=EditedGraph(top=window.input), by="lengths")
         elif here.op == "GroupByWindowDataset":
+            _refuse_choosing(here)
             top = _mapped(here, "key_func", tf.int64)
             made = cls(here=here, edited=EditedGraph(top=top), by="key")
         elif here.op == "FlatMapDataset":
@@ -352,13 +363,14 @@ class _Source:
         for op in (leaf.operation.op for leaf in leaves if leaf.operation.inputs):
             if op != "RepeatDataset":  # of one element, which tells no others apart
                 raise NotRebuildable(f"{graph.call_name(op)} is before it")
-        opened = {leaf.leaf: NodeSource(edited.graph, leaf).dataset for leaf in leaves}
+        opened = {leaf.leaf: indexed(leaf.operation) for leaf in leaves}
         sizes = [int(one.cardinality()) for one in opened.values()]
         size = min((one for one in sizes if one >= 0), default=-1)
         if size < 0:
             raise NotRebuildable("its source has no known length")
         wanted = np.ones((1, size), bool)
-        return cls(size=size, wanted=wanted, codes=None, opened=lambda leaf: opened[leaf.leaf])
+        codes = ExampleCodes(as_dataset(f"range({size})"), [ELEMENTS])
+        return cls(size=size, wanted=wanted, codes=codes, opened=lambda leaf: opened[leaf.leaf])
 
     @classmethod
     def _of_files(cls, leaves: list[GraphNode]) -> _Source:
@@ -379,7 +391,8 @@ class _Source:
         if wanted.sum(axis=0).max() > 1:
             raise NotRebuildable("several sources read the same examples")
         types = [[kind.dtype.name for kind in spec_of(leaf.operation)] for leaf in leaves]
-        if any(kinds not in (["string"], ["string", "string"]) for kinds in types):
+        records = all(kinds in (["string"], ["string", "string"]) for kinds in types)
+        if not records or not has_builder(dataset.file_format):
             raise NotRebuildable("a reader reads files in a way of its own")
         splits = map(dataset.split, codes.splits.names)
         whole = [SplitRange(split=split, start=0, stop=split.num_examples) for split in splits]
@@ -509,6 +522,28 @@ def _refuse_state(here: Operation) -> None:
             f"its functions, or maps before it, draw random numbers, keep a state or call Python "
             f"({choices(sorted(bad), 4)})"
         )
+
+
+def _refuse_races(here: Operation, options: Options) -> None:
+    """Refuse functions in which a stage yields what is ready first."""
+    racing = [b"false"] * (not options.op_determinism)
+    racing += [b"default"] * options.hands_out_what_is_ready
+    for inner in here.graph.nodes_in_functions(here.node):
+        if "deterministic" in inner.attr and inner.attr["deterministic"].s in racing:
+            name = graph.call_name(inner.op)
+            raise NotRebuildable(f"{name} in its function yields elements in order of completion")
+
+
+def _refuse_choosing(here: Operation) -> None:
+    """Refuse a reducer of groups in which more than maps and batches stands.
+
+    A scan gives it one example, as often as a group is large: that shows neither which examples of
+    a group it drops nor their order.
+    """
+    inner = {op for op in here.graph.ops_in_functions(here.node) if "Dataset" in op}
+    if others := inner - set(_KEEPS_GROUPS):
+        names = choices(sorted(map(graph.call_name, others)), 4)
+        raise NotRebuildable(f"its groups are made by {names}, and not by batches alone")
 
 
 def _captured(here: Operation, tensor: str) -> Iterable[Any]:

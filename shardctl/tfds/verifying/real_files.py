@@ -14,7 +14,7 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.progress import Progress
 from shardctl.base.text import printable, quoted
-from shardctl.base.tfds_rules import OTHER_FORMATS
+from shardctl.base.tfds_rules import OTHER_FORMATS, POSITIONS
 from shardctl.dataset.dataset import Dataset
 from shardctl.dataset.folders import folders_of
 from shardctl.errors import DatasetError, ShardctlError
@@ -251,7 +251,7 @@ def why_not_files(reads: Reads) -> str | None:
     """
     dataset = reads.dataset
     instead = "tf.data reads index ranges of the same lengths instead"
-    if not len(reads):
+    if not len(reads) or dataset.file_format == POSITIONS:
         return "no file is read"
     here = first_file_here(reads)
     if here is None:

@@ -11,7 +11,7 @@ import numpy as np
 from shardctl.base.columns import Cell as RowsCell
 from shardctl.base.columns import Records, picked
 from shardctl.base.text import counted
-from shardctl.base.tfds_rules import INT64_MAX
+from shardctl.base.tfds_rules import INT64_MAX, has_builder
 from shardctl.draw import tables
 from shardctl.draw.quantities import counts_between
 from shardctl.files.documents import Document
@@ -177,7 +177,7 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
     elif hang is None and not (evaluation.num_lost or evaluation.num_repeated or padding):
         yield "every batch is full and every host makes the same number of steps"
         return
-    if evaluation.is_simple:
+    if evaluation.is_simple and has_builder(evaluation.dataset.file_format):
         yield f"{call_of(evaluation)} makes the padded batches and their masks"
 
 

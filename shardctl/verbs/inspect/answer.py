@@ -6,32 +6,24 @@ Reading the pipeline of TensorFlow is not done here: it comes as stages (`shardc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shardctl.base.arguments import checked, keep_fields
 from shardctl.base.columns import Tabular
-from shardctl.base.hooks import provided
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.settings.read_settings import SHORT_FORM, ReadSettings
 
 if TYPE_CHECKING:
-    from shardctl.base.arrays import Int64s
-    from shardctl.iteration.iteration import Iteration
-    from shardctl.iteration.regrouped import Kept
     from shardctl.order.plan_order import PlannedOrder
-    from shardctl.stages.stages import ByData, Pipeline, Read
+    from shardctl.stages.stages import Pipeline, Read
     from shardctl.verbs.lint.answer import Finding
 
 
 _ENDLESS = "the pipeline has no end, so its ids have none; put a take(N) behind it"
-_MOST_INDICES = 1 << 28
-_ALL = 1 << 62  # elements to follow where all there are are meant, as `iteration.EVERYTHING`
-_COUNTED_AHEAD = 1 << 16  # elements; beyond them it is followed as far as it is asked about
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,8 +187,6 @@ class Inspection(Tabular):
             UsageError: the pipeline has no end.
         """
         self.check_predictable()
-        if self.dataset is None:
-            return CountedElements(replace(self.settings, pass_index=pass_index)).ids()
         order = self.order(pass_index).order
         if order.is_endless:
             raise UsageError(_ENDLESS)
@@ -239,17 +229,6 @@ class Inspection(Tabular):
         if self.refused is not None:
             raise UnpredictableOrderError(self.refused)
 
-    def check_order(self) -> None:
-        """Refuse a pipeline whose first pass cannot be predicted, whatever its stages are.
-
-        Raises:
-            ShardctlError: why.
-        """
-        if self.dataset is not None:
-            self.order()
-        else:
-            CountedElements(self.settings)
-
     @checked
     def findings(self) -> tuple[Finding, ...]:
         """Return what lint finds in a pipeline that reads so, nothing where no dataset is read."""
@@ -289,143 +268,6 @@ class Inspection(Tabular):
             host_by=settings.host_by if host is not None else "even",
             stages=stages if spec is None else _reading(stages, spec),
         )
-
-
-class CountedElements:
-    """The order of a pipeline without files, whose sources count their elements from 0.
-
-    It is asked as an `Order` is for what elements hold. Its end may be as far off as none, as with
-    repeat(10**9), so it is followed as far as it is asked about.
-
-    Raises:
-        UnpredictableOrderError: what it yields depends on timing.
-    """
-
-    def __init__(self, settings: ReadSettings) -> None:
-        from shardctl.iteration.build import build
-        from shardctl.settings.short_form import stages_of
-        from shardctl.stages.pipelines import parts_of, sources_of
-        from shardctl.stages.stages import Zip
-        from shardctl.tfdata.shuffle_seeds import ScriptSeeds
-
-        stages = stages_of(settings)
-        self.settings = settings
-        self.sources = tuple(sources_of(stages))
-        self._zips = any(isinstance(part, Zip) for part in parts_of(stages))
-        self._node = build(stages, no_reader, seeds=ScriptSeeds(settings.global_seed), kept=_kept)
-
-    @cached_property
-    def _root(self) -> Iteration:
-        from shardctl.iteration.build import iteration_of_pass
-
-        settings, node = self.settings, self._node
-        root = iteration_of_pass(node, settings.pass_index, loop=settings.loop)
-        if not node.is_infinite:
-            # In later passes all counts depend on how far earlier ones went.
-            root.pull(_ALL if settings.pass_index else _COUNTED_AHEAD)
-        root.check()
-        return root
-
-    def ids(self) -> Int64s:
-        """Return the indices of all elements, int64[n].
-
-        Raises:
-            UsageError: they have no end, or are too many.
-        """
-        import numpy as np
-
-        node = self._node
-        if node.is_infinite:
-            raise UsageError(_ENDLESS)
-        if node.is_counted and node.num_elements > _MOST_INDICES:
-            raise UsageError(
-                f"the pipeline has {node.num_elements:,} elements, and more ids than "
-                f"{_MOST_INDICES:,} are refused; put a take(N) behind it"
-            )
-        # To the end, which is known to exist.
-        count = self.steps_up_to(_ALL)
-        return self._root.examples(np.arange(count, dtype=np.int64))
-
-    @property
-    def num_steps(self) -> int | None:
-        """How many elements there are, None without end or where that is not known yet."""
-        if self._root.ended:
-            return self._root.pulled
-        node = self._node
-        return node.num_elements if node.is_counted and not node.is_infinite else None
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether `num_examples` is not known, or not known yet."""
-        return not self._root.ended
-
-    @property
-    def num_examples(self) -> int:
-        """How many examples the elements hold that were followed."""
-        return self._root.num_examples
-
-    def steps_up_to(self, stop: int) -> int:
-        """Return `stop`, or how many elements there are where those are fewer."""
-        # The pipeline is followed only as far as it is asked about.
-        if stop > self._root.pulled:
-            self._root.pull(stop - self._root.pulled)
-            self._root.check()
-        return min(stop, self._root.pulled)
-
-    def reach(self, consumed: int) -> None:
-        """Follow the pipeline until it has yielded more examples than so many, or ends.
-
-        Raises:
-            UsageError: elements hold several examples that `zip` has put together.
-        """
-        if self._zips and consumed:
-            raise UsageError(
-                f"consumed={consumed}: zip puts elements of several orders into one, which count "
-                "as one to a script and as several here; give steps=N batches"
-            )
-        while not self._root.ended and self._root.num_examples <= consumed:
-            # Twice as far each time, so that the total work stays linear.
-            self.steps_up_to(2 * self._root.pulled + 1)
-
-    def examples_in_steps(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
-        """Return (source, code) of each example of elements [start, stop), and their widths."""
-        import numpy as np
-
-        elements = np.arange(start, stop)
-        codes = self._root.examples(elements)
-        return np.zeros_like(codes), codes, self._root.widths(elements)
-
-    def keys(self, start: int, stop: int) -> Int64s:
-        """Return the indices of the examples at positions."""
-        import numpy as np
-
-        return np.concatenate([np.empty(0, np.int64), *self._root.codes_between(start, stop)])
-
-    def sources_of(self, keys: Int64s) -> Int64s:
-        """Return which source indices are of, of which there is one."""
-        return keys * 0
-
-    def steps_of(self, positions: Sequence[int]) -> tuple[Int64s, Int64s]:
-        """Return (element, which of its examples) of each example."""
-        import numpy as np
-
-        return self._root.at(np.array(positions))
-
-    def positions_in_step(self, step: int) -> range:
-        """Return the positions of the examples of an element."""
-        import numpy as np
-
-        return range(*self._root.before(np.array([step, step + 1])).tolist())
-
-
-def _kept(stage: ByData) -> Kept:
-    kept: Kept = provided("kept")(stage.name, stage.kept, None)
-    return kept
-
-
-def no_reader(read: Read) -> NoReturn:
-    """Refuse a reader in a pipeline that has none."""
-    raise UnpredictableOrderError(f"{read.name} reads no dataset that is known")
 
 
 def _default_spec(dataset: Dataset) -> str | None:

@@ -166,27 +166,28 @@ def _write(out: OutputOptions, chunks: list[Any], found: "tuple[Inspection, ...]
     from shardctl.cli.output import write
 
     if FORMATS.chosen(out) == "yaml":
-        _write_layout(out, found[0])
+        _write_layouts(out, found[0])
     write(chunks, out.output)
 
 
-def _write_layout(out: OutputOptions, found: "Inspection") -> None:
-    """Write the layout file of record files without metadata beside the shardctl.yaml."""
+def _write_layouts(out: OutputOptions, found: "Inspection") -> None:
+    """Write the layout files of record files without metadata beside the shardctl.yaml."""
     from shardctl.verbs.inspect.view import is_without_metadata, layout_name
 
     dataset = found.dataset
-    if dataset is None or not is_without_metadata(dataset):
-        return
-    if out.output in (None, "-"):
+    named = found.datasets or ({} if dataset is None else {layout_name(dataset): dataset})
+    layouts = {name: one for name, one in named.items() if is_without_metadata(one)}
+    if layouts and out.output in (None, "-"):
         raise UsageError(
             "record files without metadata need a layout file beside the shardctl.yaml: "
             "give --output FILE"
         )
-    from shardctl.cli.output import write
-    from shardctl.files.documents import to_yaml
-    from shardctl.verbs.layout.answer import layout
-    from shardctl.verbs.layout.view import layout_document
+    for name, one in layouts.items():
+        from shardctl.cli.output import write
+        from shardctl.files.documents import to_yaml
+        from shardctl.verbs.layout.answer import layout
+        from shardctl.verbs.layout.view import layout_document
 
-    path = os.path.join(os.path.dirname(out.output or ""), layout_name(dataset))
-    write(to_yaml(layout_document(layout(dataset))), path)
-    say(f"wrote {path}: the files that it reads, and how many records they have")
+        path = os.path.join(os.path.dirname(out.output or ""), name)
+        write(to_yaml(layout_document(layout(one))), path)
+        say(f"wrote {path}: the files that it reads, and how many records they have")

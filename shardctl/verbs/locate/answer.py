@@ -16,6 +16,7 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.columns import Cell, OnDemand, Records, Tabular, rows_of
 from shardctl.base.phrase import option, refused
 from shardctl.base.progress import Progress, Watch
+from shardctl.base.tfds_rules import POSITIONS
 from shardctl.dataset.dataset import DatasetLike
 from shardctl.errors import UsageError
 from shardctl.order.order import MAX_POSITIONS, Order, check_answerable
@@ -40,7 +41,7 @@ class Match:
     epoch: int
     step: int | None
     id: int | str
-    tfds_id: str
+    tfds_id: str | None
     filename: str | None
     index_in_shard: int | None
     index_in_batch: int | None = None
@@ -65,14 +66,19 @@ def match_columns(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Ce
     split, shard, index = order.codes.places(codes)
     padding = order.codes.is_padding(codes)
     indices = [None if pad else i for i, pad in zip(index.tolist(), padding, strict=True)]
+    names: Cell = order.codes.tfds_ids(codes)
+    files: Cell = order.codes.filenames(codes, split, shard)
+    places: Cell = indices if padding.any() else index
+    if order.dataset.file_format == POSITIONS:
+        names = files = places = None
     return [
         positions,
         order.epoch_of(positions),
         order.steps_of(positions)[0] if order.has_steps else None,
         order.codes.ids(codes),
-        order.codes.tfds_ids(codes),
-        order.codes.filenames(codes, split, shard),
-        indices if padding.any() else index,
+        names,
+        files,
+        places,
     ]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from shardctl.base.columns import RecordStream
 from shardctl.base.phrase import refused
 from shardctl.base.text import counted
+from shardctl.base.tfds_rules import POSITIONS
 from shardctl.dataset.dataset import Dataset
 from shardctl.draw.step_rows import order_head, order_heading
 from shardctl.draw.tables import Screen, columns, paragraph, table_pieces
@@ -26,7 +27,8 @@ def locate_table(located: Located, screen: Screen, *, spec: str) -> Iterator[str
         yield paragraph("no matches", screen)
         return
     batched = "step index_in_batch=in_batch" if order.has_steps else ""
-    shown = columns(f"position epoch {batched} id <tfds_id=tfds__id_(file____index)")
+    named = "" if order.dataset.file_format == POSITIONS else "<tfds_id=tfds__id_(file____index)"
+    shown = columns(f"position epoch {batched} id {named}")
     row = attrgetter(*(column.field for column in shown))
     yield from table_pieces(shown, located.matches.map(row), screen)
 

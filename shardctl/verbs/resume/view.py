@@ -7,9 +7,10 @@ from dataclasses import asdict
 
 from shardctl.base.columns import RecordStream, picked
 from shardctl.base.text import choices, counted, path_word, shell_line
+from shardctl.base.tfds_rules import has_builder
 from shardctl.dataset.dataset import Dataset
 from shardctl.draw.quantities import counts_between
-from shardctl.draw.step_rows import heading, settings_words
+from shardctl.draw.step_rows import heading, reading_line
 from shardctl.draw.tables import Look, Screen, columns, left_out, paragraphs, table_pieces
 from shardctl.files.documents import Document
 from shardctl.saved.plan_file import instruction_rows, plan_document
@@ -57,7 +58,7 @@ def summary(plan: ResumePlan) -> Iterator[str]:
 
 
 def _title(plan: ResumePlan) -> str:
-    return f"{plan.spec} of {plan.dataset.title}: {settings_words(plan.pipeline)}"
+    return reading_line(plan.spec, plan.dataset, plan.pipeline)
 
 
 def resume_document(plan: ResumePlan, proof: Proof | None = None) -> Document:
@@ -197,7 +198,8 @@ def _mode(plan: ResumePlan) -> str:
 
 def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
     """Yield what to read a plan with."""
-    written = "" if plan_file else ", with the file that --output plan.yaml writes"
+    by_plan = has_builder(plan.instructions.dataset.file_format)
+    written = ", with the file that --output plan.yaml writes" if by_plan and not plan_file else ""
     called = f"in Python: {resume_call(plan, plan_file or 'plan.yaml')}{written}"
     if plan.num_pending_instructions:
         runs = counted(plan.num_pending_instructions, "instruction")
@@ -210,6 +212,8 @@ def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
             yield f"in Python, with the script's own dataset: {_like(plan)}"
             return
         yield called
+        if not by_plan:
+            return
         yield f"or, with the script's own dataset: {_like(plan)}"
         return
     if plan.read_config is None:
@@ -221,6 +225,8 @@ def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
         return
     calls = calls_chained(plan.after_read)
     yield called
+    if not by_plan:
+        return
     if plan.mode == "exact-order" and plan.is_one_stream:
         return  # only the buffer itself decides where such a stream ends
     label = "or each once, in another order" if plan.mode == "exact-order" else "or read with"
@@ -280,7 +286,7 @@ def resume_call(plan: ResumePlan, plan_file: str) -> str:
     "shardctl.tfds.resume(builder, 'plan.yaml')"
     """
     host = ", host=i" if plan.hosts else ""
-    if _needs_script(plan):
+    if _needs_script(plan) or not has_builder(plan.instructions.dataset.file_format):
         return _like(plan)
     return f"shardctl.tfds.resume({_builder(plan.instructions.dataset)}, {plan_file!r}{host})"
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.columns import RecordStream, picked
+from shardctl.base.tfds_rules import POSITIONS
 from shardctl.draw.step_rows import order_head, order_heading, order_rows, pipeline_record
 from shardctl.draw.tables import Screen, paragraph
 from shardctl.errors import UsageError
@@ -63,7 +64,13 @@ def id_lines(simulation: Simulation) -> Iterator[str]:
 
 
 def tfds_id_lines(simulation: Simulation) -> Iterator[str]:
-    """Yield the tfds_ids, a line each."""
+    """Yield the tfds_ids, a line each.
+
+    Raises:
+        UsageError: the elements are of no file.
+    """
+    if simulation.order.dataset.file_format == POSITIONS:
+        raise UsageError(f"elements of {simulation.order.dataset.title} have no tfds_id; -f ids")
     for _, codes in _pieces(simulation):
         yield "".join(f"{name}\n" for name in simulation.order.codes.tfds_ids(codes))
 

@@ -16,7 +16,7 @@ from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
 from shardctl.base.progress import Watch
 from shardctl.base.text import choices, quoted
-from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
+from shardctl.base.tfds_rules import DATASET_INFO_FILENAME, POSITIONS
 from shardctl.dataset.dataset import DEADLY, Dataset, DatasetLike, FileFinding, Split, as_dataset
 from shardctl.errors import DatasetError, MissingDependencyError, UsageError
 from shardctl.metadata.files_on_disk import FilesOnDisk, check_files, none_here
@@ -114,7 +114,8 @@ def verify_files(
     chosen = dataset.whole_splits(splits, "files are checked by whole splits")
     reason = why_not_read(dataset.file_format)
     if reason is not None:
-        raise DatasetError(reason)
+        has_none = dataset.file_format == POSITIONS
+        raise DatasetError(f"{dataset.title} has no files to check" if has_none else reason)
     for split in chosen:
         _check_place(dataset, split)
     on_disk = check_files(dataset)

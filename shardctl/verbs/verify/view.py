@@ -7,8 +7,9 @@ from dataclasses import asdict
 
 from shardctl.base.columns import Records, RecordStream, picked, records_of, stream_of
 from shardctl.base.text import counted
+from shardctl.base.tfds_rules import POSITIONS
 from shardctl.dataset.dataset import Dataset, FileFinding
-from shardctl.draw.step_rows import heading, settings_words
+from shardctl.draw.step_rows import heading, reading_line
 from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraphs, table
 from shardctl.files.documents import Document
 from shardctl.saved.head import head
@@ -80,8 +81,7 @@ _DIFFERENCE = columns("<= id <tfds__id")
 
 def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
     """Yield the pipeline, whether it reads as predicted, and what does not."""
-    words = settings_words(verification.pipeline)
-    title = f"{verification.spec} of {verification.dataset.title}: {words}"
+    title = reading_line(verification.spec, verification.dataset, verification.pipeline)
     yield from heading(title, verification.assumptions, screen, "bold")
     first = verification.first_difference
     yield paragraph(_order_line(verification), screen, style="" if first is None else "error")
@@ -127,7 +127,8 @@ def _order_line(verification: Verification) -> str:
     # Long orders are read partly from files, partly over ranges of indexes.
     others = verification.num_checked - num_read
     expected = verification.snapshot or "predicted"
-    line = f"as {expected}: {num_read:,} of {verification.size_in_words}, read from {read}"
+    place = "its source" if verification.dataset.file_format == POSITIONS else read
+    line = f"as {expected}: {num_read:,} of {verification.size_in_words}, read from {place}"
     line += f" in {len(windows)} windows" if len(windows) > 1 else ""
     return f"{line}; and {others:,} from the start over index ranges" if others else line
 
@@ -137,7 +138,8 @@ def _reader_line(verification: Verification) -> str:
     if "tensorflow" not in versions:
         return "read by " + ", ".join(f"{name} {version}" for name, version in versions.items())
     of_files = verification.read == "files"
-    tfds = f"TFDS {versions['tensorflow_datasets']} and " if of_files else ""
+    tfds = versions.get("tensorflow_datasets") if of_files else None
+    tfds = f"TFDS {tfds} and " if tfds else ""
     return f"read by {tfds}TensorFlow {versions['tensorflow']}"
 
 

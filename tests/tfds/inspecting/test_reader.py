@@ -64,6 +64,8 @@ def test_records_of_a_path_are_known(tf: Any) -> None:
     assert packed == FileFunction(path=0, compression="GZIP")
     mapped = _found(lambda path: _records(path).map(tf.strings.length).prefetch(1), paths)
     assert mapped == FileFunction(path=0)
+    cut = _found(lambda path: _records(path).skip(1).take(2), paths)
+    assert cut == FileFunction(path=0, skips=1, takes=2)
     given = (paths, *numbers)
     found = _found(lambda path, skip, take: _records(path).skip(skip).take(take), *given)
     assert found == FileFunction(path=0, skip=1, take=2)
@@ -76,7 +78,7 @@ def test_records_of_a_path_are_known(tf: Any) -> None:
         lambda path: _records(path).filter(lambda record: True),
         lambda path: _records(path).shuffle(3, seed=1),
         lambda path: _records(path).repeat(2),
-        lambda path: _records(path).take(2),
+        lambda path: _records(path).skip(1).skip(2),
         lambda path: _records("a"),
         lambda path: _records(path).concatenate(_records(path)),
     ],
@@ -96,7 +98,7 @@ def _listed(folder: Path, *pieces: tuple[Any, ...]) -> Listed:
         shard, skip, take, split = (*piece, *defaults[len(piece) :])
         name = f"toy-{split}.tfrecord-{shard:05d}-of-{len(LENGTHS[split]):05d}"
         made.append(Piece(path=str(folder / name), skip=skip, take=take))
-    return listed(made, file_format="tfrecord", compression="")
+    return listed(made, FileFunction(path=0))
 
 
 def test_a_spec_lists_the_same_file_instructions(folder: Path) -> None:
@@ -132,7 +134,7 @@ def test_record_files_without_metadata_are_counted(
             for _ in range(count):
                 writer.write(b"record")
     pieces = [Piece(path=str(tmp_path / "b")), Piece(path=str(tmp_path / "a"), skip=1)]
-    found = listed(pieces, file_format="tfrecord", compression=compression)
+    found = listed(pieces, FileFunction(path=0, compression=compression))
     (split,) = found.dataset.splits
     assert (found.dataset.origin, found.dataset.compression) == (
         "record files",
@@ -142,11 +144,11 @@ def test_record_files_without_metadata_are_counted(
     assert (found.spec, found.sorting) == ("files[1:]", (("reverse", True),))
     gone = Piece(path=str(tmp_path / "gone"))
     with pytest.raises(DatasetError, match=r"gone' missing"):
-        listed([*pieces, gone], file_format="tfrecord", compression=compression)
+        listed([*pieces, gone], FileFunction(path=0, compression=compression))
     other, word = ("", "none") if compression else ("GZIP", "GZIP")
     said = f"is compressed by {compression or 'nothing'}, and the script reads it by {word}"
     with pytest.raises(DatasetError, match=said):
-        listed(pieces, file_format="tfrecord", compression=other)
+        listed(pieces, FileFunction(path=0, compression=other))
 
 
 # The list of files of a reader, and what is done with it.

@@ -188,19 +188,15 @@ def test_a_zip_of_several_orders_goes_on_by_steps_alone(tf: Any) -> None:
     # 16 pairs are 4 batches, and 32 numbers.
     with pytest.raises(UsageError, match=r"consumed=16: zip puts .*; give steps=N"):
         shardctl.tfds.resume_like(make(), consumed=16)
-    with pytest.warns(UserWarning, match="read again"):
-        rest = shardctl.tfds.resume_like(make(), steps=4)
-    assert elements(rest) == elements(make())[4:]
+    assert elements(shardctl.tfds.resume_like(make(), steps=4)) == elements(make())[4:]
 
 
-def test_sources_without_files_that_are_mixed_are_read_again(tf: Any) -> None:
+def test_sources_without_files_that_are_mixed_are_resumed(tf: Any) -> None:
     def make() -> Any:
         numbers = tf.data.Dataset.range(10).concatenate(tf.data.Dataset.range(20, 35))
         return numbers.shuffle(9, seed=1).batch(4)
 
-    with pytest.warns(UserWarning, match="each counts its elements from 0"):
-        rest = shardctl.tfds.resume_like(make(), steps=2)
-    assert elements(rest) == elements(make())[2:]
+    assert elements(shardctl.tfds.resume_like(make(), steps=2)) == elements(make())[2:]
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,14 @@ def test_what_depends_on_more_than_the_example_is_refused(world: Any, tf: Any) -
         "counted": rows().enumerate().filter(lambda index, row: index % 2 == 0),
         "several examples": rows().batch(2).filter(lambda batch: batch[0] > 3),
         "one size": rows().group_by_window(lambda row: row % 2, lambda k, w: w, window_size=4),
+        "order of completion": rows().group_by_window(
+            lambda row: row % 2,
+            lambda k, w: w.map(lambda row: row + 0, 4, deterministic=False).batch(4),
+            window_size=4,
+        ),
+        "made by skip": rows().group_by_window(
+            lambda row: row % 2, lambda k, w: w.skip(1).batch(4), window_size=4
+        ),
         "rows of whole numbers": rows().batch(4).map(lambda b: b[b > 3]).unbatch(),
     }
     for reason, dataset in refused.items():

@@ -32,14 +32,10 @@ def test_ids_are_those_of_simulate() -> None:
     assert several.ids() == ["train:0", "train:1", "test:0"]
 
 
-def test_elements_of_no_dataset_are_counted() -> None:
+def test_elements_of_a_source_without_files_are_counted() -> None:
     settings = as_settings({"stages": "range(4) | repeat(2) | batch(3)"})
-    found = _inspection(settings=settings, dataset=None, spec=None)
-    assert found.ids().tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
-    assert found.findings() == ()
-    with pytest.raises(UsageError, match="reads no dataset"):
-        found.order()
-    endless = _inspection(settings=as_settings({"stages": "range(4) | repeat"}), dataset=None)
+    assert _inspection(settings=settings, spec=None).ids().tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
+    endless = _inspection(settings=as_settings({"stages": "range(4) | repeat"}), spec=None)
     with pytest.raises(UsageError, match="no end"):
         endless.ids()
 

@@ -27,22 +27,6 @@ def layout(shardctl: Shardctl) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        ("-f csv", 2, "error: no format 'csv' here; choose from yaml, json"),
-        ("--shuffle-files -o order.yaml", 2, "--shuffle-seed"),
-        ("train[:0shard]", 0, "warning:"),
-    ],
-)
-def test_what_is_refused_or_surprises_is_said(
-    words: str, code: int, said: str, shardctl: Shardctl
-) -> None:
-    ran = shardctl("snapshot", *words.split(), "-d", "toy.yaml")
-    assert (ran.exit_code, said in ran.stderr) == (code, True)
-    assert not Path("order.yaml").exists()
-
-
-@pytest.mark.parametrize(
     "given",
     [
         ["-d", "toy.yaml"],
