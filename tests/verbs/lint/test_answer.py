@@ -31,7 +31,7 @@ from shardctl.verbs.lint.rules import LINT_RULES
 from tests.cases import FUZZ, check_cases
 from tests.golden import assert_evaluated
 from tests.strategies import datasets
-from tests.verbs.lint.lint_cases import SEEDED, codes, dataset, linted
+from tests.verbs.lint.lint_cases import codes, dataset, linted
 from tests.verbs.settings_options import settings_values
 
 CODES = [rule.code for rule in LINT_RULES]
@@ -85,23 +85,6 @@ def test_a_story_is_whole_sentences_and_an_example(rule: Any) -> None:
     assert len(f"{rule.code}  {rule.severity:8}  {rule.title}") <= 80
 
 
-@pytest.mark.parametrize(
-    ("specs", "settings"),
-    [
-        (["train"], SEEDED),
-        (["test"], {}),
-        (["train[:90%]"], {"evaluated": ("train[90%:]",), **SEEDED}),
-        (["train"], {"epochs": 90, "batch": 64, **SEEDED}),
-        (["train"], {"epochs": 90, "host_by": "examples", **FEW, **SEEDED}),
-        (["train"], {"batch": 100, "drop_remainder": True, **ORDERED}),
-        (["train", "test"], {"cycle": 8, **SEEDED}),
-        (["train"], {"layout": {"file_format": "array_record"}}),
-    ],
-)
-def test_sound_settings_are_clean(specs: list[str], settings: dict[str, Any]) -> None:
-    assert codes(linted(*specs, **settings)) == []
-
-
 def test_the_default_is_train_and_what_is_evaluated() -> None:
     def reads(found: Lint) -> list[tuple[str, bool]]:
         return [(read.spec, read.evaluates) for read in found.context.reads]
@@ -124,7 +107,7 @@ def chosen(select: list[str], ignore: list[str]) -> list[str]:
 
 
 def test_what_is_chosen_and_given_is_on_file() -> None:
-    assert_evaluated(globals(), "arguments")
+    assert_evaluated(globals(), "arguments", codes, linted)
 
 
 numbers = st.sampled_from([1, 2, 3, 7, 16, 40, 1000, 2**62])

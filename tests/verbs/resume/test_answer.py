@@ -23,43 +23,20 @@ from tests.verbs.resume.resume_cases import TOY, Case, cases, dataset
 Example = tuple[str, int]
 
 
-@pytest.mark.parametrize(
-    ("epochs", "drop", "steps", "consumed"),
-    [
-        pytest.param(1, False, 2, 8, id="full batches"),
-        pytest.param(1, False, 3, 11, id="the last holds what is left"),
-        pytest.param(1, True, 2, 8, id="the last is dropped"),
-        pytest.param(2, True, 3, 12, id="batches run on into the next epoch"),
-        pytest.param(2, True, 5, 20, id="only the last of all epochs is dropped"),
-        pytest.param(2, False, 6, 22, id="to the end of all epochs"),
-    ],
-)
-def test_steps_are_batches_of_the_whole_order(
-    epochs: int, drop: bool, steps: int, consumed: int
-) -> None:
-    settings = ReadSettings(batch=4, drop_remainder=drop, epochs=epochs)
-    plan = resume(TOY, "train", settings, steps=steps)
-    assert plan.consumed == consumed
-    assert plan.remaining_total == epochs * 11 - consumed - (epochs * 11 % 4 if drop else 0)
+def test_steps_are_batches_of_the_whole_order_with_or_without_a_seed() -> None:
+    def consumed_and_left(epochs: int, drop: bool, steps: int) -> tuple[int, int]:
+        settings = ReadSettings(batch=4, drop_remainder=drop, epochs=epochs)
+        plan = resume(TOY, "train", settings, steps=steps)
+        left = epochs * 11 - plan.consumed - (epochs * 11 % 4 if drop else 0)
+        assert plan.remaining_total == left
+        return plan.consumed, left
 
+    def left(mode: BufferMode, drop: bool) -> tuple[int, int]:
+        settings = ReadSettings(cycle=1, buffer=3, batch=4, drop_remainder=drop, epochs=2)
+        plan = resume(TOY, "train", settings, steps=2, mode=mode)
+        return plan.remaining, plan.remaining_total
 
-# A buffer of 3 without a seed had read 10 of 11 when 8 were handed out, and held any two of them:
-# to lose none all are read again, to repeat none only the last one.
-@pytest.mark.parametrize(
-    ("mode", "drop", "remaining", "total"),
-    [
-        ("at-least-once", False, 11, 11 + 11),
-        ("at-least-once", True, 11, 20),  # of 22 in batches of 4
-        ("at-most-once", False, 1, 1 + 11),
-        ("at-most-once", True, 1, 12),
-    ],
-)
-def test_batches_that_are_dropped_are_not_left_without_a_seed_either(
-    mode: BufferMode, drop: bool, remaining: int, total: int
-) -> None:
-    settings = ReadSettings(cycle=1, buffer=3, batch=4, drop_remainder=drop, epochs=2)
-    plan = resume(TOY, "train", settings, steps=2, mode=mode)
-    assert (plan.remaining, plan.remaining_total) == (remaining, total)
+    assert_evaluated(globals(), "steps", consumed_and_left, left)
 
 
 def test_a_place_outside_the_order_is_refused() -> None:
