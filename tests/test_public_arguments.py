@@ -223,7 +223,7 @@ WRONG: dict[str, list[Any]] = {
 
 def wrong_values(parameter: inspect.Parameter, value: Any) -> list[Any]:
     """Return what an argument refuses, by what it takes."""
-    annotation = str(parameter.annotation)
+    annotation = str(parameter.annotation).removeprefix("read_settings.")
     if parameter.name in ("kind", "mode", "remainder", "host_by", "loop"):
         kind = "word"
     elif is_number(value) and ("Sequence" in annotation or "tuple" in annotation):
