@@ -23,7 +23,7 @@ OWN = {
     "shared",
     "values",
 }
-FUNCTIONS = {"assert_cardinality"}  # of tf.data.experimental, for `apply`
+FUNCTIONS = {"assert_cardinality", "group_by_reducer"}  # of tf.data.experimental, for `apply`
 FILES = {"TFRecordDataset", "TextLineDataset"}
 OURS = {"kept", "weights_dtype", "fusion", "optimizations", "warm_start", "deterministic"}
 STAGES: list[Stage] = [

@@ -190,6 +190,9 @@ class EditedGraph:
             and (batched_window(here) or (not reads_files(here) and here.made is not None))
         ):
             raise NotRebuildable("the function of a flat_map or an interleave makes its elements")
+        # A counter is a scan, too; any other one is no source, and keeps a state.
+        if here.op == "ScanDataset" and not graph.is_counter(here):
+            raise NotRebuildable("scan makes an element of all that come before it")
         indexed = source is not None
         # A leaf, or a zip of sources that count alike, is one source. Below such a zip every leaf
         # belongs to it.
