@@ -84,6 +84,7 @@ class ExampleCodes:
         wanted = set(splits)
         self._splits = [i for i, s in enumerate(dataset.splits) if s.name in wanted]
         self.several_splits, self.pads = len(self._splits) > 1, pads
+        self.scanned_dataset = dataset  # without padding, which no scan reads
         if pads:
             self._splits.append(len(dataset.splits))
             dataset = replace(dataset, splits=(*dataset.splits, _PADDING))

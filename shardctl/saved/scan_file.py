@@ -134,7 +134,7 @@ def kept_of_scan(call: str, path: str, codes: ExampleCodes | None) -> Kept:
     scan, shown = read_scan(path), quoted(path, 200)
     if scan.call != call:
         raise DatasetError(f"{shown} is a scan of {scan.call}, and not of {call}; {AGAIN}")
-    own = "" if codes is None else codes.dataset.fingerprint
+    own = "" if codes is None else codes.scanned_dataset.fingerprint
     if scan.fingerprint != own:
         raise DatasetError(f"{shown} is a scan of another dataset, or it has changed; {AGAIN}")
     return scan.kept(codes, shown)
