@@ -193,11 +193,14 @@ def test_that_workers_end_is_assumed_where_it_counts(
         assert sequence(loader, **given, persistent_workers=stays).assumptions == ()
 
 
-OPEN, MOST = UnpredictableOrderError, (1 << 64) - 1
+MOST = (1 << 64) - 1
 
 
 def test_what_a_library_refuses_or_leaves_open_is_refused() -> None:
     assert_evaluated(globals(), "refused")
+    for loader in ("torch", "stateful", "accelerate"):
+        with pytest.raises(UnpredictableOrderError):
+            sequence(loader, batch=2, shuffle=True)
 
 
 def test_the_last_seed_that_torch_takes_is_taken() -> None:
