@@ -210,7 +210,7 @@ class _Scanned:
         if packer is not None:
             self._check_rows(packer, source, column)
         if self.by == "key" and not scan.has_windows():
-            scan.windows = self._windows(source, column)
+            scan.windows = {**scan.windows, **self._windows(source, column)}
             self._keep(scan, source, column, path)
 
     def _reached(self, folder: Path, source: _Source) -> Any:
@@ -276,8 +276,9 @@ class _Scanned:
             raise NotRebuildable("its rows depend on more than the lengths of the examples")
 
     def _keep(self, scan: Scan, source: _Source, column: Int64s, path: str) -> None:
-        scan.values = dict(source.by_split(column))
-        seen = column[column != UNSEEN]
+        # Another pipeline with the same functions may have scanned other splits.
+        scan.values = {**scan.values, **dict(source.by_split(column))}
+        seen = np.concatenate([one[one != UNSEEN] for one in scan.values.values()])
         if self.by in ("count", "until"):
             scan.most = int(seen.max() if self.by == "count" else seen.min())
         write_scan(scan, path)

@@ -30,7 +30,7 @@ NUM_EXAMPLES = 66
 def world(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return a function that reads a dataset with shuffled files, as TFDS does."""
     root = tmp_path_factory.mktemp("scanned")
-    folder = build_dataset(root, "toy", {"train": [20, 0, 17, 29]})
+    folder = build_dataset(root, "toy", {"train": [20, 0, 17, 29], "other": [5, 6]})
 
     def read(split: str = "train") -> Any:
         config = tfds.ReadConfig(shuffle_seed=3)
@@ -211,6 +211,20 @@ def test_a_filter_behind_a_mixture_is_scanned_in_each_of_its_sources(world: Any,
         return mixed.filter(lambda row: row % 5 != 0).repeat(2).batch(4)
 
     is_answered(make, scanned(make()), list)
+
+
+def test_scans_of_one_function_over_two_splits_are_kept_together(world: Any) -> None:
+    def kept(split: str) -> Any:
+        return world(split).map(lambda example: example["id"]).filter(lambda row: row % 3 == 0)
+
+    def make() -> Any:
+        return kept("train").concatenate(kept("other"))
+
+    found = scanned(make())
+    names = found.order(0).order.codes.names(found.order(0).order.read(0, 26))
+    assert [int(str(name).rpartition(":")[2]) for name in names] == list(map(int, make()))
+    assert scanned(kept("other")).predictable
+    assert scanned(make()).predictable
 
 
 def test_a_changed_function_needs_another_scan(world: Any) -> None:
