@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
