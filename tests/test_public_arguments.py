@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -223,7 +224,7 @@ WRONG: dict[str, list[Any]] = {
 
 def wrong_values(parameter: inspect.Parameter, value: Any) -> list[Any]:
     """Return what an argument refuses, by what it takes."""
-    annotation = str(parameter.annotation).removeprefix("read_settings.")
+    annotation = re.sub(r"\b[a-z_]+\.(?=[A-Z])", "", str(parameter.annotation))  # of its module
     if parameter.name in ("kind", "mode", "remainder", "host_by", "loop"):
         kind = "word"
     elif is_number(value) and ("Sequence" in annotation or "tuple" in annotation):

@@ -31,7 +31,7 @@ from shardctl.tfds.inspecting.reader import (
 )
 
 # What an operation that depends on data is by its scan, see `tfds/training/scan.py`.
-Scans = Callable[[Operation, tuple[Stage, ...]], tuple[Stage, ...]]
+Scans = Callable[[Operation, tuple[Stage, ...], Options], tuple[Stage, ...]]
 
 _COMBINE = ("ZipDataset", "DirectedInterleaveDataset")
 _COUNT_SECONDS = 10  # for what a generator yields

@@ -110,7 +110,7 @@ class Scans:
                 return (call.Opaque(call=stage.called, reason=f"it was not scanned: {why}"),)
         if path.exists():
             return (scan.stage(kept=str(path)),)
-        reason = stage.why_open(None, None)
+        reason = stage.why_open(None, None) or ""
         if next(self.folder.glob(f"{scan.stage.name}-*{SUFFIX}"), None) is not None:
             return (call.Opaque(call=stage.called, reason=f"{reason}; {_FOREIGN}"),)
         if isinstance(stage, call.Filter):
@@ -443,8 +443,8 @@ class _Source:
             for merged in edited.merges
         )
         count = len(codes) * times
-        chosen = [sets.from_tensors(np.int64(index)).repeat(count) for index in branches]
-        return edited.dataset(found, chosen)
+        choices = [sets.from_tensors(np.int64(index)).repeat(count) for index in branches]
+        return edited.dataset(found, choices)
 
     def by_split(self, column: Int64s) -> Iterable[tuple[str, Int64s]]:
         """Yield the values of each split."""

@@ -94,9 +94,11 @@ def pairs(found: Any, cut: int) -> Iterator[Any]:
 
 
 def ahead(found: Any, cut: int) -> Iterator[Any]:
-    found, ready = iter(found), collections.deque[Any]()
-    while ready.extend(itertools.islice(found, cut - len(ready))) or ready:
+    found = iter(found)
+    ready = collections.deque(itertools.islice(found, cut))
+    while ready:
         yield ready.popleft()
+        ready.extend(itertools.islice(found, 1))
 
 
 def buffered(found: Any, cut: int) -> Iterator[Any]:
@@ -175,7 +177,7 @@ def test_random_code_resumes_or_is_refused_fuzzed() -> None:
     ],
 )
 def test_only_what_is_certain_resumes(
-    code: Callable[[Any], Any], how: dict[str, int], count: int | str
+    code: Callable[[Any], Any], how: dict[str, Any], count: int | str
 ) -> None:
     def make() -> Any:
         return code(tf.data.Dataset.range(22).shuffle(9, seed=2).batch(4))
