@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _ENDLESS = "the pipeline has no end, so its ids have none; put a take(N) behind it"
+_MOST_LISTED = 1 << 31  # examples whose ids are listed: 16 GiB of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +191,12 @@ class Inspection(Tabular):
         order = self.order(pass_index).order
         if order.is_endless:
             raise UsageError(_ENDLESS)
+        if order.num_examples > _MOST_LISTED:
+            elements = order.num_steps or order.num_examples
+            raise UsageError(
+                f"the pipeline yields {elements:,} elements, too many to list their ids; put a "
+                "take(N) behind it"
+            )
         codes = order.read(0, order.num_examples)
         if order.codes.several_splits or order.codes.is_padding(codes).any():
             return order.codes.ids(codes)
