@@ -408,6 +408,9 @@ class OwnElements:
         else:
             with contextlib.suppress(NotRebuildable):
                 return NodeSource(leaf, node)
+            # What is opened is the whole, whatever the file: of several it would be read again.
+            if len(node.reader.given) > 1:
+                raise NotRebuildable(f"{here.op} reads several files in one go")
             # Captured where it is opened: within a function TensorFlow would fold it to a constant.
             elements = indexed(here)
             other = OtherReader(**how, made=lambda path: elements)

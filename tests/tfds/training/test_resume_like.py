@@ -207,6 +207,19 @@ def test_batches_made_anew_of_a_source_without_files_are_resumed(tf: Any) -> Non
     assert elements(shardctl.tfds.resume_like(make(), steps=1)) == elements(make())[1:]
 
 
+@pytest.mark.filterwarnings("ignore:.*read again from its start")
+def test_several_files_of_lines_behind_scan_are_resumed(tf: Any, tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) for name in "ab"]
+    for path in paths:
+        Path(path).write_text("".join(f"{path}{i}\n" for i in range(4)))
+
+    def make() -> Any:
+        lines = tf.data.TextLineDataset(paths).scan(0, lambda count, line: (count + 1, line))
+        return lines.concatenate(tf.data.Dataset.from_tensors("").repeat(2))
+
+    assert elements(shardctl.tfds.resume_like(make(), steps=1)) == elements(make())[1:]
+
+
 @pytest.mark.parametrize(
     "name",
     [
