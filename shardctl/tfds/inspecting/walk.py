@@ -347,7 +347,7 @@ def _are_alike(operation: Operation) -> bool:
 def _length(operation: Operation) -> int | None:
     """Return how many elements a source of counted elements has, None of any other operation."""
     if operation.op == "RangeDataset":
-        numbers = _range(operation)
+        numbers = range_of(operation)
         # Python counts the members of no longer range.
         return len(numbers[: LONGEST_RANGE + 1])
     if operation.op == "TensorSliceDataset":
@@ -378,7 +378,7 @@ def _saved_length(operation: Operation) -> int | None:
     return length if len(parts) == 1 and length >= 0 else None
 
 
-def _range(operation: Operation) -> range:
+def range_of(operation: Operation) -> range:
     return range(*(operation.number(name) for name in ("start", "stop", "step")))
 
 
@@ -417,7 +417,7 @@ def _chosen_values(selector: Operation, *, is_mapped: bool) -> Sequence[int] | N
     first = selector.way[0]
     if first.op == "RangeDataset" and not is_mapped:
         try:
-            values = _range(first)
+            values = range_of(first)
         except NoConstantError:
             return None
         # 0, 1, 2, .. may be of any length; others are listed one by one.

@@ -31,6 +31,7 @@ from shardctl.stages.stages import ByData, FlatMap, GroupByWindow, Zip
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting.graph import Operation
 from shardctl.tfds.inspecting.reader import function_of, opener_of
+from shardctl.tfds.inspecting.walk import range_of
 from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable
 from shardctl.tfds.training.read_plan import Opening, ReadPlan, Step
 from shardctl.tfds.training.records import FEWER, NumberedReader, OtherReader, piece_size
@@ -191,7 +192,7 @@ class OtherSource(FileSource):
 
 
 _MOST_BYTES, _AT_ONCE = 1 << 31, 256  # of a source that is read at once; elements looked up
-_SKIPPED = ("RangeDataset", "TensorSliceDataset", "ListDataset")  # at once, to any element
+_SKIPPED = ("TensorSliceDataset", "ListDataset")  # at once, to any element
 _ORDER_BELOW = ("Shuffle", "Repeat", "Random", "Generator", "Shard", "Take", "Skip", "Filter")
 _COUNTS = ("Batch", "batch", "Window")  # an element is no element of its source
 
@@ -230,16 +231,20 @@ class NodeSource:
         self._is_one = here.op == "RepeatDataset" or is_padding
         self.dataset = indexed(here)
         kinds, shapes = [one.dtype for one in here.types], [one.shape for one in here.types]
+        self._kind = kinds[0]
         # All elements as one batch; None where they are too many, or of several shapes.
         self._whole: tuple[Any, ...] | None = None
+        # Numbers in steps are not read at all, since there may be very many.
+        counts = here.op == "RangeDataset" and not self._is_one
+        self._numbers = range_of(here) if counts else None
         if self._is_one:
             self._whole = self.dataset.take(1).batch(1).get_single_element()
-        elif all(shape.is_fully_defined() for shape in shapes):
+        elif self._numbers is None and all(shape.is_fully_defined() for shape in shapes):
             size, of_one = int(self.dataset.cardinality()), zip(kinds, shapes, strict=True)
             width = sum((kind.size or 64) * shape.num_elements() for kind, shape in of_one)
             if 0 < size * width <= _MOST_BYTES:
                 self._whole = self.dataset.batch(size).get_single_element()
-        if self._whole is None and here.op not in _SKIPPED:
+        if self._whole is None and not counts and here.op not in _SKIPPED:
             raise NotRebuildable(f"{here.op} has no elements by their index")
 
     def indices(self, keys: Int64s) -> Int64s:
@@ -248,7 +253,13 @@ class NodeSource:
 
     def chosen(self, keys: Any) -> Any:
         """Return the elements of a dataset of keys."""
-        tf, whole = tensorflow(), self._whole
+        tf, whole, numbers = tensorflow(), self._whole, self._numbers
+        if numbers is not None:
+            return keys.map(
+                without_autograph(
+                    lambda key: (tf.cast(numbers.start + numbers.step * key, self._kind),)
+                )
+            )
         if whole is None:
             one = without_autograph(lambda key: self.dataset.skip(key).take(1))
             return keys.flat_map(one)
