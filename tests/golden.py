@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tests.strategies import error_line
 
@@ -36,6 +37,16 @@ def assert_answers(path: Path, answer: Callable[[str], object]) -> None:
         if line.startswith("> "):
             lines += [f"  {said}" for said in _answered(answer, line[2:]).splitlines()]
     assert_golden(path, "".join(f"{line}\n" for line in lines))
+
+
+def assert_evaluated(module: dict[str, object], name: str, *functions: Any) -> None:
+    """Compare expressions, evaluated among the names of a module of tests, with its golden file.
+
+    Functions that these call, and no other line of the module, are passed to it.
+    """
+    path = Path(str(module["__file__"])).parent / "golden" / f"{name}.txt"
+    names = module | {one.__name__: one for one in functions}
+    assert_answers(path, lambda question: eval(question, names))
 
 
 def _answered(answer: Callable[[str], object], question: str) -> str:

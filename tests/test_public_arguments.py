@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -19,6 +20,7 @@ from shardctl.errors import ShardctlError
 from shardctl.order.order import Order
 from shardctl.tfdata.shuffle_buffer import ShuffleReplay
 from tests.cases import add_cases
+from tests.golden import assert_evaluated
 from tests.late_modules import needs
 from tests.public_calls import CALLS, HANDED_ON, Call, World, public_parameters
 from tests.tfds_datasets import build_dataset
@@ -222,7 +224,7 @@ WRONG: dict[str, list[Any]] = {
 
 def wrong_values(parameter: inspect.Parameter, value: Any) -> list[Any]:
     """Return what an argument refuses, by what it takes."""
-    annotation = str(parameter.annotation)
+    annotation = re.sub(r"\b[a-z_]+\.(?=[A-Z])", "", str(parameter.annotation))  # of its module
     if parameter.name in ("kind", "mode", "remainder", "host_by", "loop"):
         kind = "word"
     elif is_number(value) and ("Sequence" in annotation or "tuple" in annotation):
@@ -344,25 +346,8 @@ def test_numbers_that_would_wrap_are_refused(name: str) -> None:
             add_cases()
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"epochs": 2**62}, "--epochs 4611686018427387904 of 24 examples: positions go up to"),
-        ({"epochs": MOST // 24 + 1}, "of 24 examples: positions go up to 9223372036854775807"),
-        ({"epochs": 2**63}, "epochs=9223372036854775808: a number from 1 to"),
-        ({"pass_index": MOST, "shuffle_seed": 1}, "a lower --pass-index is needed"),
-        (
-            {"pass_index": 2**62 - 1, "shuffle_seed": 1, "epochs": 2},
-            "a lower --pass-index is needed",
-        ),
-        ({"pass_index": 2**63}, "pass_index=9223372036854775808: a number from 0 to"),
-    ],
-)
-def test_settings_whose_order_would_wrap_are_refused(
-    settings: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ShardctlError, match=message):
-        shardctl.plan_order(World().dataset, "train", shardctl.ReadSettings(**settings))
+def test_settings_whose_order_would_wrap_are_refused() -> None:
+    assert_evaluated(globals(), "wrapping")
 
 
 @pytest.mark.parametrize("setting", ["cycle", "block", "batch", "buffer"])

@@ -59,7 +59,7 @@ def argument(*others: str, default: Any = MISSING, **more: Any) -> Any:
     return field(default=default, metadata={"others": others, **more})
 
 
-FUNCTION = value("", "map_func", "func", takes="function")
+FUNCTION = value("", "map_func", "func", "scan_func", takes="function")
 
 
 class OfTensorflow(str):

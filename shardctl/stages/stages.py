@@ -578,7 +578,7 @@ def counted_source(part: parts.Part) -> Range | Counter | None:
     """
     data = part.data or "" if isinstance(part, Read) else ""
     kind, _, stop = data.removesuffix(")").partition("(")
-    source = Counter() if kind == "counter" else None
+    source: Range | Counter | None = Counter() if kind == "counter" else None
     if kind in _COUNTED and stop.isdecimal():
         source = _COUNTED[kind](stop=int(stop))
     return source if source is not None and source.as_read() == part else None

@@ -9,6 +9,7 @@ import pytest
 
 import shardctl
 from shardctl import Host, ReadSettings
+from tests.golden import assert_evaluated
 from tests.public_calls import CALLS, World
 
 LAYOUT = """\
@@ -101,24 +102,8 @@ def test_settings_are_a_dict_of_their_values() -> None:
     assert shardctl.simulate("mnist").order.settings == ReadSettings()
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"shuffel_seed": 1}, "shuffel_seed: no such setting; did you mean shuffle_seed?"),
-        ({"batch": 0}, "batch=0: "),
-        ({"pass": 1, "pass_index": 2}, "pass_index: the same setting as pass; keep one"),
-        (
-            {"seed": 1},
-            "seed: it could be --shuffle-seed, --buffer-seed or --global-seed; say which",
-        ),
-        ([("batch", 1)], "a ReadSettings, as"),
-        ("batch", "a ReadSettings, as"),
-    ],
-)
-def test_settings_that_are_wrong_are_refused_by_name(wrong: Any, said: str) -> None:
-    with pytest.raises(shardctl.UsageError, match=r"^settings=") as raised:
-        shardctl.simulate("mnist", "train", wrong)
-    assert said in str(raised.value)
+def test_settings_that_are_wrong_are_refused_by_name() -> None:
+    assert_evaluated(globals(), "wrong_settings")
 
 
 def test_a_plan_is_the_path_of_its_file() -> None:

@@ -13,6 +13,7 @@ from shardctl.cli import output as color
 from shardctl.cli.main import main
 from tests.children import run_on_a_terminal
 from tests.cli.conftest import Outcome, Shardctl, Terminal
+from tests.golden import assert_evaluated
 
 LAYOUT = "name: toy\nversion: 1.0.0\nsplits:\n  train: {shard_lengths: [3, 2]}\n"
 BOLD_TITLE = "\x1b[1mtrain in toy:1.0.0\x1b[0m\n"
@@ -27,55 +28,30 @@ def env(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     color.choose([])
 
 
-@pytest.mark.parametrize(
-    ("said", "on_terminal", "in_pipe"),
-    [
-        ({}, True, False),
-        ({"TERM": "dumb"}, False, False),
-        ({"NO_COLOR": "1"}, False, False),
-        ({"NO_COLOR": "0"}, False, False),  # no-color.org: whatever the value is
-        ({"NO_COLOR": ""}, True, False),
-        ({"FORCE_COLOR": "1"}, True, True),
-        ({"FORCE_COLOR": "3"}, True, True),
-        ({"FORCE_COLOR": ""}, True, False),
-        ({"FORCE_COLOR": "0"}, True, False),
-        ({"CLICOLOR_FORCE": "1"}, True, True),
-        ({"CLICOLOR_FORCE": "0"}, True, False),
-        ({"FORCE_COLOR": "1", "TERM": "dumb"}, True, True),  # GitHub's runners set TERM=dumb
-        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
-    ],
-)
-def test_the_environment_decides_where_no_option_does(
-    env: pytest.MonkeyPatch, said: dict[str, str], on_terminal: bool, in_pipe: bool
-) -> None:
-    for name, value in said.items():
-        env.setenv(name, value)
-    assert color.is_colored(Terminal()) == on_terminal
-    assert color.is_colored(StringIO()) == in_pipe
-    for when, colored in (("always", True), ("never", False)):
-        color.choose(["plan", "--color", when])
-        assert color.is_colored(Terminal()) is color.is_colored(StringIO()) is colored
-    color.choose(["plan", "--color", "auto"])
-    assert (color.is_colored(Terminal()), color.is_colored(StringIO())) == (on_terminal, in_pipe)
+def test_the_environment_decides_where_no_option_does(env: pytest.MonkeyPatch) -> None:
+    def decided(said: dict[str, str]) -> dict[str, bool]:
+        with env.context() as patch:
+            for name, value in said.items():
+                patch.setenv(name, value)
+            found = []
+            for when in ("auto", "always", "never"):
+                color.choose(["plan", "--color", when])
+                found.append((color.is_colored(Terminal()), color.is_colored(StringIO())))
+            assert found[1:] == [(True, True), (False, False)]
+            color.choose([])
+            assert (color.is_colored(Terminal()), color.is_colored(StringIO())) == found[0]
+            return dict(zip(("terminal", "pipe"), found[0], strict=True))
+
+    assert_evaluated(globals(), "colors", decided)
     assert not color.is_colored(None)
 
 
-@pytest.mark.parametrize(
-    ("words", "colored"),
-    [
-        (["plan", "--color=always"], True),
-        (["plan", "--color", "never", "--color", "always"], True),
-        (["plan", "--color", "always", "--color", "sometimes"], True),
-        (["plan", "--", "--color", "always"], False),
-        (["plan", "--color"], False),
-        (["plan", "--colors", "always"], False),
-    ],
-)
-def test_the_option_is_heeded_wherever_it_stands(
-    env: pytest.MonkeyPatch, words: list[str], colored: bool
-) -> None:
-    color.choose(words)
-    assert color.is_colored(StringIO()) == colored
+def test_the_option_is_heeded_wherever_it_stands(env: pytest.MonkeyPatch) -> None:
+    def heeded(words: list[str]) -> bool:
+        color.choose(words)
+        return color.is_colored(StringIO())
+
+    assert_evaluated(globals(), "heeded", heeded)
 
 
 def test_a_pipe_is_coloured_where_that_is_asked_for_and_a_file_never(shardctl: Shardctl) -> None:

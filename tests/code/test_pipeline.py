@@ -19,7 +19,7 @@ from shardctl.verbs.simulate.answer import simulate
 from shardctl.verbs.simulate.view import simulate_python
 from tests.cases import FUZZ, check_cases
 from tests.code.pasted import read, run
-from tests.golden import assert_answers
+from tests.golden import assert_evaluated
 from tests.order.order_cases import changed
 from tests.order.toy_pipelines import Case, Toys, cases, predicted, shuffled_paths
 from tests.tfds_datasets import build_dataset
@@ -84,8 +84,7 @@ def code(spec: str, settings: ReadSettings, skip: int = 0, take: int = 20, **fac
 
 
 def test_code_is_this() -> None:
-    path = Path(__file__).parent / "golden" / "pipelines.txt"
-    assert_answers(path, lambda question: eval(question, globals()))
+    assert_evaluated(globals(), "pipelines")
 
 
 def test_hostile_names_stay_names(tmp_path: Path) -> None:

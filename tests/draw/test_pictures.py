@@ -53,7 +53,7 @@ from tests.draw.drawn import (
     simulations,
     without_codes,
 )
-from tests.golden import assert_golden
+from tests.golden import assert_evaluated, assert_golden
 from tests.verbs.quality.quality_orders import even_dataset, quality_alone
 
 # Random datasets and numbers of hosts, on screens of any width.
@@ -304,24 +304,8 @@ def bars(labels: list[str], series: list[Series], width: int) -> list[str]:
     return ["".join(span.text for span in line).rstrip() for line in lines]
 
 
-@pytest.mark.parametrize(
-    ("least", "most", "bar"),
-    [
-        (8, 8, "████"),
-        (7, 7, "███▌"),
-        (6.25, 6.25, "███▏"),
-        (0, 0, ""),
-        (0.001, 0.001, "▏"),  # more than nothing is seen
-        (3, 5, "█░░"),
-        (4, 4.1, "██"),  # less than an eighth of a column is not
-        (0, 8, "░░░░"),
-        (7.5, 8, "███░"),  # and an eighth of one is
-    ],
-)
-def test_a_bar_is_full_to_the_least_and_shaded_to_the_most(
-    least: float, most: float, bar: str
-) -> None:
-    assert drawn_bar(least, most, 8, 4) == bar
+def test_a_bar_is_full_to_the_least_and_shaded_to_the_most() -> None:
+    assert_evaluated(globals(), "bars", drawn_bar)
     assert drawn_bar(0, 0, 0, 10) == ""
 
 

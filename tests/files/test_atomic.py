@@ -18,6 +18,7 @@ from shardctl.errors import UsageError
 from shardctl.files.atomic import new_file
 from tests.cases import add_cases
 from tests.children import start
+from tests.golden import assert_evaluated
 
 
 def write(chunks: Iterable[str], path: str) -> None:
@@ -97,32 +98,14 @@ def test_a_file_is_on_the_disk_before_it_has_its_name_and_the_name_after_that(
     assert events == [b"all of it", "renamed", "folder"]
 
 
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        ("", "cannot write '': it is a folder; name a file"),
-        (".", "cannot write '.': it is a folder; name a file"),
-        ("folder", "cannot write 'folder': it is a folder; name a file"),
-        ("folder/", "cannot write 'folder/': it is a folder; name a file"),
-        ("new/", "cannot write 'new/': it is a folder; name a file"),
-        ("missing/out", "cannot write 'missing/out': there is no folder missing"),
-        ("s3://b/out", "cannot write 's3://b/out': files are written on this machine alone"),
-        ("file/out", "cannot write 'file/out': Not a directory"),
-        ("loop", "cannot write 'loop': Too many levels of symbolic links"),
-        ("a\0b", "cannot write 'a\\x00b': a path holds no null character"),
-        ("/dev/full", "cannot write '/dev/full': No space left on device"),
-    ],
-)
 def test_a_path_that_cannot_be_written_is_refused(
-    path: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("old")
     (tmp_path / "loop").symlink_to("loop")
-    with pytest.raises(UsageError) as error_info:
-        write(["x"] * 3, path)
-    assert str(error_info.value) == message
+    assert_evaluated(globals(), "not_written")
     assert entries(tmp_path) == {"file": b"old"}
     assert sorted(os.listdir(tmp_path)) == ["file", "folder", "loop"]
 

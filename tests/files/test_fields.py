@@ -17,6 +17,7 @@ from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from tests.cases import FUZZ, check_cases
+from tests.golden import assert_evaluated
 from tests.strategies import error_line
 
 number_texts = (
@@ -65,26 +66,8 @@ def test_numbers_read_as_protobuf_reads_them(num_cases: int) -> None:
     check_cases(number_texts, check_number, num_cases)
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (None, "nothing"),
-        (True, "true"),
-        (False, "false"),
-        ({"a": 1}, "a mapping"),
-        ([1], "a list"),
-        ((1,), "a list"),
-        ("x", "'x'"),
-        ("\x1b", "'\\x1b'"),
-        (-7, "-7"),
-        (1.5, "1.5"),
-        (10**40, str(10**40)),
-        (10**40 + 1, "a number of more than 40 digits"),
-        (-(10**41), "a number of more than 40 digits"),
-    ],
-)
-def test_a_value_is_shown_by_its_kind_where_it_may_be_long(value: object, said: str) -> None:
-    assert fields.shown(value) == said
+def test_fields_are_shown_taken_and_refused_by_name_and_value() -> None:
+    assert_evaluated(globals(), "fields")
 
 
 @pytest.mark.parametrize(
@@ -106,37 +89,6 @@ def test_what_is_of_its_kind_is_taken_as_it_is(
     take: Callable[[object, str], object], value: object
 ) -> None:
     assert take(value, "field") is value
-
-
-@pytest.mark.parametrize(
-    ("take", "value", "said"),
-    [
-        (fields.name, 7, "field must be text, not 7"),
-        (fields.name, "", "field is empty"),
-        (fields.name, "x" * 256, "has 256 characters; a file name holds at most 255"),
-        (fields.name, "a\nb", "field 'a\\nb' holds characters that cannot be printed"),
-        (fields.text, None, "field must be text, not nothing"),
-        (fields.items, "ab", "field must be a list, not 'ab'"),
-        (fields.items, (1,), "field must be a list, not a list"),
-        (fields.mapping, [], "field must be a mapping, not a list"),
-        (fields.mapping, {1: 2}, "field: key 1 "),
-        (fields.flag, 1, "field must be true or false, not 1"),
-        (fields.flag, "true", "field must be true or false, not 'true'"),
-        (fields.count, True, "field must be a whole number, not true"),
-        (fields.count, 1.0, "field must be a whole number, not 1.0"),
-        (fields.count, "1", "field must be a whole number, not '1'"),
-        (fields.count, -1, "field -1 is negative"),
-        (fields.count, 2**63, f"is more than an int64 holds, {2**63 - 1}"),
-        (fields.proto_int64, "1" * 1001, "field must be a whole number"),
-        (fields.proto_int64, float("inf"), "field must be a whole number, not inf"),
-    ],
-)
-def test_what_is_of_another_kind_is_refused_with_field_and_value(
-    take: Callable[[object, str], object], value: object, said: str
-) -> None:
-    line = error_line(lambda: take(value, "field"))
-    assert line is not None
-    assert said in line
 
 
 def test_a_key_that_is_not_known_is_refused_with_those_that_are() -> None:
@@ -203,31 +155,6 @@ def test_a_frozen_value_is_read_by_the_annotations_of_its_fields() -> None:
     assert found == _Whole((_Part("p", 3), _Part("q", 4, -5)), "a", 1.0)
     assert fields.record(_Whole, {**WHOLE, "keys": [3, "train:3"]}).keys == (3, "train:3")
     assert fields.record(_Whole, WHOLE, kind="b").kind == "b"
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"parts": 3}, "parts must be a list, not 3"),
-        ({"parts": [3]}, "parts[0] must be a mapping, not 3"),
-        ({"parts": [{"name": "p"}]}, "parts[0] has no size"),
-        ({"parts": [{"name": "p", "size": 1, "sise": 2}]}, "unknown key 'sise'"),
-        ({"parts": [{"name": "p", "size": -1}]}, "parts[0].size -1 is negative"),
-        ({"parts": [["p", 1, True]]}, "parts[0].shift must be a whole number, not true"),
-        ({"parts": [["p", 1]]}, "parts[0] must be a mapping, not a list"),
-        ({"parts": [["a\nb", 1, 2]]}, "parts[0].name 'a\\nb' holds characters"),
-        ({"kind": "c"}, "kind 'c': there are a, b"),
-        ({"kind": ["a"]}, "kind a list: there are a, b"),
-        ({"share": "1"}, "share must be a number, not '1'"),
-        ({"keys": [1, 1.5]}, "keys[1] must be a whole number, not 1.5"),
-    ],
-)
-def test_a_wrong_field_of_a_frozen_value_is_named_by_its_path(
-    change: dict[str, object], said: str
-) -> None:
-    with pytest.raises(DatasetError) as refused:
-        fields.record(_Whole, {**WHOLE, **change})
-    assert said in str(refused.value)
 
 
 TEMPLATED = ShardFiles(data_dir="/d", pattern="{a}-\0-of-00002", num_shards=2)

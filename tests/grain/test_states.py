@@ -24,6 +24,7 @@ from shardctl.grain.states import (
 from shardctl.live.key_order import KeyOrder
 from shardctl.saved.resume_plan import RunSegment
 from tests.cases import counted
+from tests.golden import assert_evaluated
 from tests.grain.toys import cut, keys_of, raises_in_one_line, random_settings, state_of, toy
 
 SETTINGS = ReadSettings(shuffle_seed=3, buffer=9, buffer_seed=1, epochs=2, batch=4)
@@ -180,32 +181,6 @@ def of_workers(*counts: int | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("given", "records"),
-    [
-        (state(0, -1, {"0": -1}), [0]),
-        (state(0, -1, {"0": 19}), [20]),
-        (state(1, -1, {"0": 19}), [20]),
-        (state(2, -1, {"0": -2, "1": -1}), [0, 0]),
-        (state(2, 0, {"0": 22, "1": 15}), [12, 8]),
-        (state(0, -1, {"0": -1}) | {"version": 1}, None),
-        (state(2, -1, {"0": -1}), None),
-        (state(2, -1, {"0": 21, "1": 15}), None),
-        (state(2, -1, {"0": -4, "1": -1}), None),
-        (state(0, -1, {"0": True}), None),
-        (state(0, -1, {}), None),
-        (state(0, -1, {"0": "7"}), None),
-        (state(-1, -1, {"0": 7}), None),
-    ],
-)
-def test_states_of_loaders(given: dict[str, Any], records: list[int] | None) -> None:
-    if records is None:
-        with pytest.raises(DatasetError, match=r"^it: "):
-            records_of_data_loader(given, source="it")
-    else:
-        assert records_of_data_loader(given, source="it") == records
-
-
-@pytest.mark.parametrize(
     ("given", "elements"),
     [
         ({"next_index": 0}, 0),
@@ -231,13 +206,5 @@ def test_states_of_iterators(given: dict[str, Any], elements: int | None) -> Non
         assert consumed(form, batch=8) == 8 * elements
 
 
-@pytest.mark.parametrize("wrong", [7, None, [1], 1.5, b"\xff{"])
-def test_what_is_no_state_is_refused(wrong: object) -> None:
-    with pytest.raises((UsageError, DatasetError), match=r"state.*: what get_state|the state"):
-        consumed(wrong)
-
-
-@pytest.mark.parametrize("batch", [0, -1, 1 << 62])
-def test_a_batch_that_is_none_is_refused(batch: int) -> None:
-    with pytest.raises(UsageError, match=f"--batch {batch}: 3 elements"):
-        consumed({"next_index": 3}, batch=batch)
+def test_states_of_loaders_and_what_is_none() -> None:
+    assert_evaluated(globals(), "states", records_of_data_loader)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -114,14 +112,3 @@ def test_a_case_is_the_same_each_time() -> None:
         sources = Sources(files=dict.fromkeys(names, b""), records={})
         assert made_case(kind, "1:5", sources) == made_case(kind, "1:5", sources)
         assert made_case(kind, "1:5", sources) != made_case(kind, "1:6", sources)
-
-
-@pytest.mark.slow
-def test_the_script_prints_a_line_for_each_kind() -> None:
-    command = [sys.executable, "-m", "tests.hostile", "--budget", "2", "--kind", "positions"]
-    ran = subprocess.run(command, cwd=_REPOSITORY, capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stderr) == (0, "")
-    heading, line, limits = ran.stdout.splitlines()
-    assert heading.split() == ["kind", "tried", "failures", "seconds"]
-    assert line.split()[:3] == ["positions", "2", "0"]
-    assert limits.startswith("limits of a command: 5 s of processor time, ")

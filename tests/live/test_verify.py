@@ -21,6 +21,7 @@ from shardctl.metadata.loader_versions import verified_version
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.plan_order import plan_order
 from shardctl.verbs.verify.answer import FirstDifference
+from tests.golden import assert_evaluated
 from tests.live import toy_loaders
 from tests.tfds_datasets import build_dataset
 
@@ -64,38 +65,15 @@ def test_the_first_example_that_differs_is_named_by_its_id() -> None:
 BATCH = "batch 0 has 1 example, and 4 were predicted"
 
 
-@pytest.mark.parametrize(
-    ("settings", "toy", "take", "expected"),
-    [
-        ({"batch": 4}, toy_loaders.InOnes, None, (1, BATCH)),
-        ({"batch": 1}, toy_loaders.InOnes, None, None),
-        ({}, toy_loaders.InOnes, None, None),  # nothing is said of batches
-        ({"batch": 4}, toy_loaders.Endless, None, (10, None)),  # it goes on behind the end
-        ({"batch": 4}, toy_loaders.Endless, 9, None),
-        ({"epochs": 3}, toy_loaders.Swapped, 1, None),
-        ({}, toy_loaders.Raises, None, (3, "no more")),
-        ({}, toy_loaders.Raises, 3, None),
-    ],
-)
-def test_where_a_loader_differs(
-    settings: dict[str, Any], toy: type, take: int | None, expected: tuple[int, str | None] | None
-) -> None:
-    found = difference(order_of(10, **settings), toy, take)
-    assert (None if found is None else (found.position, found.reason)) == expected
+def test_where_a_loader_differs_and_what_is_found_there() -> None:
+    def where(found: Any) -> object:
+        return found and (found.position, found.reason)
 
+    def in_place(indices: list[int]) -> object:
+        found = first_difference(order_of(4), in_pieces(iter([np.array(indices)])), 4)
+        return found and (found.position, found.expected, found.found)
 
-@pytest.mark.parametrize(
-    ("indices", "expected"),
-    [
-        ([0, 1, 2], (3, 103, None)),
-        ([0, -1, 2, 3], (1, 101, "another record")),
-        ([0, 1, 2, 3, 3], (4, None, 103)),
-    ],
-)
-def test_what_is_found_in_place_of_an_example(indices: list[int], expected: Any) -> None:
-    found = first_difference(order_of(4), in_pieces(iter([np.array(indices)])), 4)
-    assert found is not None
-    assert (found.position, found.expected, found.found) == expected
+    assert_evaluated(globals(), "differences", where, in_place)
 
 
 def test_a_batch_that_is_too_long_differs_where_it_should_have_ended() -> None:

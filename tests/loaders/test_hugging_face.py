@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.errors import UnpredictableOrderError
 from shardctl.loaders.hugging_face import (
     Streaming,
     by_halves,
@@ -19,6 +19,7 @@ from shardctl.loaders.hugging_face import (
 )
 from shardctl.loaders.hugging_face_eras import ERAS, changed_between, era_of, of_tables
 from shardctl.loaders.loader_sequence import LoaderConfig
+from tests.golden import assert_evaluated
 
 STREAM: dict[str, Any] = {"streaming": True, "seed": 3, "buffer": 16}
 LENGTHS = (101, 57, 230, 12, 300, 99, 41)
@@ -97,39 +98,10 @@ def test_streams_are_read_in_turn_until_all_have_ended(seed: int) -> None:
     assert lengths.tolist() == [len(piece) for piece in blocks]
 
 
-@pytest.mark.parametrize(
-    ("version", "since"),
-    [
-        ("3.6.0", "3.0.0"),
-        ("4.3.0", "3.0.0"),
-        ("4.4.2", "4.4.0"),
-        ("4.8.10", "4.6.0"),
-        ("5.0.1", "5.0.0"),
-        ("5", "5.0.0"),
-        ("10.0", "5.1.0"),
-        ("2.21.0", "3.0.0"),
-    ],
-)
-def test_the_newest_era_that_has_begun_counts(version: str, since: str) -> None:
-    assert era_of(version).since == since
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "pipeline", "changes"),
-    [
-        ("5.2.0", "4.8.5", {}, ["5.0.0", "5.1.0"]),
-        ("3.6.0", "4.8.5", {}, ["4.4.0", "4.6.0"]),
-        ("5.1.0", "5.2.0", {"workers": 2, "pass": 1}, []),
-        ("4.8.5", "5.2.0", {"shuffle_seed": None, "buffer": None, "streaming": True}, []),
-        ("4.8.5", "5.2.0", {"buffer": None}, []),
-    ],
-)
-def test_what_changed_is_said_where_a_pipeline_has_it(
-    old: str, new: str, pipeline: dict[str, object], changes: list[str]
-) -> None:
+def changed(old: str, new: str, pipeline: dict[str, object]) -> list[str]:
     stream = {"shuffle_seed": 3, "buffer": 16, "epochs": 1, "pass": 0, "host": None}
     said = changed_between(old, new, {**stream, **pipeline})
-    assert [era.since for era in ERAS if era.since in said] == changes
+    return [era.since for era in ERAS if era.since in said]
 
 
 def test_which_files_are_streamed_as_tables() -> None:
@@ -182,31 +154,8 @@ def test_an_empty_shard_is_a_shard() -> None:
     assert order_of(with_one) == [0, 1, 2, 3, 4]  # 4 shards: the first and the third
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"buffer": 16, "streaming": False, "seed": 1}, "reads by index"),
-        ({"host_by": "files"}, "one run of a Dataset"),
-        ({"input_shards": 3}, "needs --streaming"),
-        ({"seed": -1}, "0 or more"),
-        ({"buffer": -2, "seed": 1}, "1 example or more"),
-        ({"buffer": 1 << 30, "seed": 1}, "takes about"),
-        ({"input_shards": 3, "streaming": True}, "is read with --shuffle-seed N only"),
-        ({**STREAM, "input_shards": 3, "version": "4.8.5"}, "came with 5.0.0"),
-        ({**STREAM, "shares": True, "host_by": "files", "version": "5.0.1"}, "came with 5.1.0"),
-        ({**STREAM, "shares": True, "num_hosts": 3, "host_by": "files"}, "2 shards on 3 hosts"),
-        ({**STREAM, "shard_lengths": np.array([9, 4])}, "reads parts of a shard"),
-        ({"lengths": (1 << 27, 1), "seed": 1}, "takes about 11 GB"),
-        ({"lengths": (1 << 27, 1), "streaming": True}, "takes about 11 GB"),
-        ({"shares": True, "host": 12, "num_hosts": 13, "seed": 1}, "IndexError"),
-    ],
-)
-def test_what_the_library_refuses_is_refused_by_name(
-    settings: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(UsageError) as raised:
-        hugging_face_sequence(asked(**settings))
-    assert message in str(raised.value)
+def test_what_the_library_refuses_is_refused_by_name() -> None:
+    assert_evaluated(globals(), "refused_by_hf")
 
 
 def test_a_buffer_without_a_seed_is_open() -> None:
@@ -218,23 +167,6 @@ def streaming(version: str, num_shards: int, **settings: Any) -> Streaming:
     lengths = np.full(num_shards, 5)
     asked = LoaderConfig(lengths=lengths, version=version, streaming=True, **settings)
     return Streaming(asked, era_of(version))
-
-
-@pytest.mark.parametrize(
-    ("version", "num_shards", "seed", "counted"),
-    [
-        ("4.8.5", 24, 1, 24),
-        ("5.0.0", 24, None, 24),
-        ("5.0.0", 24, 1, 2),  # 10 runs, the shortest of 2 shards
-        ("5.0.0", 12, 1, 1),
-        ("5.0.0", 4, 1, 1),
-        ("5.1.0", 24, 1, 24),
-    ],
-)
-def test_shards_are_counted_as_the_library_counts_them(
-    version: str, num_shards: int, seed: int | None, counted: int
-) -> None:
-    assert streaming(version, num_shards, seed=seed).num_shards == counted
 
 
 @pytest.mark.parametrize("version", ["3.6.0", "4.8.5", "5.0.0", "5.2.0"])

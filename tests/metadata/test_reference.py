@@ -24,7 +24,7 @@ from shardctl.metadata.reference import (
     refs_found_again,
 )
 from tests.cases import FUZZ, check_cases, fuzzed, some
-from tests.golden import assert_answers
+from tests.golden import assert_answers, assert_evaluated
 from tests.remote_copies import in_memory
 from tests.strategies import error_line, shard_lengths, split_names, templates
 from tests.tfds_datasets import build_dataset
@@ -353,28 +353,15 @@ def test_the_first_dataset_gives_the_name_the_version_and_the_order() -> None:
     assert not merge_datasets([MON, ordered]).ordered
 
 
-@pytest.mark.parametrize(
-    ("sizes", "together"),
-    [((4, 5), 9), ((4, None), 4), ((None, 5), 5), ((None, None), None), ((0, 0), 0)],
-)
-def test_sizes_that_are_stated_add_up(sizes: tuple[int | None, ...], together: int | None) -> None:
-    parts = [
-        Dataset(name="d", splits=(split("train", f"/{i}", 1, num_bytes=size),))
-        for i, size in enumerate(sizes)
-    ]
-    assert merge_datasets(parts).splits[0].num_bytes == together
+def test_sizes_add_up_and_files_of_two_kinds_are_refused() -> None:
+    def together(sizes: tuple[int | None, ...]) -> int | None:
+        parts = [
+            Dataset(name="d", splits=(split("train", f"/{i}", 1, num_bytes=size),))
+            for i, size in enumerate(sizes)
+        ]
+        return merge_datasets(parts).splits[0].num_bytes
 
-
-@pytest.mark.parametrize(
-    ("other", "error"),
-    [
-        ({"file_format": "parquet"}, "'mon:1.0.0' has tfrecord files and 'tue:2.0.0' parquet file"),
-        ({"compression": "GZIP"}, "'mon:1.0.0' has no compression and 'tue:2.0.0' GZIP; "),
-    ],
-)
-def test_what_no_one_reader_reads_is_refused(other: dict[str, Any], error: str) -> None:
-    with pytest.raises(DatasetError, match=f"^{error}"):
-        merge_datasets([MON, TUE, replace(TUE, **other)])
+    assert_evaluated(globals(), "not_one", together)
 
 
 def test_the_same_reference_twice_is_read_once(home: Path) -> None:

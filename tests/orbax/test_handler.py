@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import random
 import subprocess
 import sys
 import threading
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +18,6 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.tfds import Position, pipeline
-from tests.cases import add_cases
 from tests.late_modules import LateModule
 from tests.tfds_datasets import build_dataset
 
@@ -240,7 +237,6 @@ def test_a_checkpointable_is_saved_when_it_is_called_and_loaded_in_place(
 # States restored on other numbers of processes: nothing is lost, and nothing repeated.
 
 EPOCHS = 2
-EVERY = dict.fromkeys(range(sum(LENGTHS)), EPOCHS)
 
 
 def position_of(builder: Any, host: Host | None, **settings: Any) -> Position:
@@ -273,22 +269,6 @@ def restored(folder: Path, process: Host, position: Position) -> Position:
 
 def go_on(builder: Any, folder: Path, count: int) -> list[Position]:
     return [restored(folder, one, position_of(builder, one)) for one in hosts(count)]
-
-
-@pytest.mark.slow
-def test_eight_processes_stop_and_six_go_on_and_four(builder: Any, tmp_path: Path) -> None:
-    numbers, seen = random.Random(8), list[int]()
-    positions = [position_of(builder, one) for one in hosts(8)]
-    for run, count in enumerate((6, 4)):
-        for position in positions:  # each as far as it came: uneven counts
-            seen += read(position, numbers.randint(0, 5))
-        save_all(tmp_path / str(run), positions)
-        positions = go_on(builder, tmp_path / str(run), count)
-    again = go_on(builder, tmp_path / "1", 4)[3]
-    left = [read(position, 1000) for position in positions]
-    assert left[3] == read(again, 1000)
-    assert Counter(seen) + Counter(i for one in left for i in one) == EVERY
-    add_cases(2)
 
 
 def test_as_many_processes_go_on_with_the_very_examples(builder: Any, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from shardctl.order.loader_order import LoaderOrder, loader_version
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings, as_settings
 from shardctl.spec.subsplit import resolve_subsplit
+from tests.golden import assert_evaluated
 
 DATA = Dataset(
     name="d",
@@ -89,24 +90,12 @@ def test_what_stands_before_a_shuffle_of_tables_is_assumed_and_can_be_stated() -
         order(input_shards=3, streaming=False)
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"loader": "torch", "shuffle_seed": 1}, True),
-        ({"loader": "torch", "shuffle": True, "global_seed": 1}, True),
-        ({"loader": "stateful", "shuffle_seed": 1}, True),
-        ({"loader": "accelerate", "shuffle": True, "global_seed": 1, "batch": 2}, True),
-        ({"loader": "torch", "shuffle_seed": 1, "workers": 0}, False),
-        ({"loader": "torch", "shuffle_seed": 1, "epochs": 1}, False),
-        ({"loader": "torch", "shuffle_seed": 1, "host": "0/2"}, False),
-        ({"loader": "torch", "shuffle_seed": 1, "persistent_workers": False}, False),
-        ({"loader": "torch", "shuffle_seed": 1, "persistent_workers": True}, False),
-        ({"loader": "torch"}, False),
-    ],
-)
-def test_workers_that_end_are_assumed_where_it_matters(settings: Any, said: bool) -> None:
-    order = made("train", **{"workers": 2, "epochs": 2, **settings})
-    assert any("worker processes end with each epoch" in each for each in order.assumptions) == said
+def test_workers_that_end_are_assumed_where_it_matters() -> None:
+    def said(settings: Any) -> bool:
+        order = made("train", **{"workers": 2, "epochs": 2, **settings})
+        return any("worker processes end with each epoch" in each for each in order.assumptions)
+
+    assert_evaluated(globals(), "workers_that_end", said)
 
 
 def test_workers_that_stay_need_workers() -> None:

@@ -19,6 +19,7 @@ from shardctl.spec.host import Host
 from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
 from tests.cases import FUZZ, check_cases, fuzzed, seed_of_test
+from tests.golden import assert_evaluated
 from tests.order.order_cases import Case, cases, changed
 
 
@@ -179,19 +180,8 @@ def test_dropped_remainders_are_those_of_all_epochs_together() -> None:
         assert order.num_steps == -(-count // order.settings.batch)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(
-    ("read", "message"),
-    [
-        (lambda order: order.read(2, 8), "start=2 and stop=8: the order has 7 examples"),
-        (lambda order: order.read(-1, 3), "the order has 7 examples"),
-        (lambda order: order.read(5, 4), "the order has 7 examples"),
-        (lambda order: order.codes_at([7]), "position 7: the order has 7 examples"),
-        (lambda order: order.codes_at([-1]), "position -1"),
-    ],
-)
-def test_positions_outside_the_order_are_refused(read: object, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        read(of_shards(3, 4))  # type: ignore[operator]
+def test_positions_outside_the_order_are_refused() -> None:
+    assert_evaluated(globals(), "outside")
 
 
 def test_more_positions_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

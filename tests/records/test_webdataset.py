@@ -12,6 +12,7 @@ from shardctl.records.contents import FileContents
 from shardctl.records.webdataset import Samples, WebDataset
 from tests.byte_sources import RECORDED, far, near
 from tests.cases import FUZZ, add_cases, counted, fuzzed, random_of_a_fuzz_run
+from tests.golden import assert_evaluated
 from tests.records.tar_files import archive, random_archive, samples_by_webdataset
 
 NAMES = [f"part/{index:04d}.{suffix}" for index in range(20) for suffix in ("jpg", "cls", "json")]
@@ -126,22 +127,8 @@ def samples(*names: str, size: int = 1) -> Samples:
     return found
 
 
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        ((), 0),
-        (("a.jpg", "a.cls", "b.jpg"), 2),
-        (("a.jpg", "b.jpg", "a.cls"), 3),  # runs, not sets
-        (("x/a.seg.png", "x/a.png", "y/a.png"), 2),  # up to the first dot behind the last slash
-        (("v1.0/a.jpg", "v1.0/b.jpg"), 2),
-        (("a.jpg", "README", ".hidden", "a.cls"), 1),  # those without suffix end no sample
-        (("dir/.hidden",), 1),  # whose key is "dir/"
-        (("a.jpg", "__meta__", "__x__/a.jpg", "a.cls"), 1),
-        (("__a.jpg", "__b__.jpg"), 2),
-    ],
-)
-def test_runs_of_names_with_one_key_are_samples(names: tuple[str, ...], expected: int) -> None:
-    assert samples(*names).num_samples == expected
+def test_runs_of_names_with_one_key_are_samples() -> None:
+    assert_evaluated(globals(), "samples")
 
 
 def test_a_suffix_that_is_there_twice_is_refused() -> None:

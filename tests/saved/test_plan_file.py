@@ -40,7 +40,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from tests.cases import check_cases, counted
-from tests.golden import assert_answers
+from tests.golden import assert_evaluated
 from tests.saved.any_place import NOWHERE, Place, places_of, with_value
 from tests.strategies import damaged, error_line
 from tests.verbs.resume.resume_cases import TOY
@@ -191,8 +191,7 @@ SOURCE = {"data": None, "spec": None, "consumed": 2}
 
 
 def test_what_is_refused_is_on_file(tmp_path: Path) -> None:
-    path = Path(__file__).with_name("golden") / "refused_plans.txt"
-    assert_answers(path, lambda question: eval(question, globals()))
+    assert_evaluated(globals(), "refused_plans")
     with pytest.raises(DatasetError, match="no such file"):
         read_plan(tmp_path / "plan.yaml")
 

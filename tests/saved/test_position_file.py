@@ -19,7 +19,7 @@ from shardctl.saved.resume_plan import RunSegment
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from tests.cases import counted
-from tests.golden import assert_answers
+from tests.golden import assert_evaluated
 from tests.saved.any_place import NOWHERE, places_of, with_value
 from tests.spec.tfds_splits import toy_dataset
 from tests.strategies import error_line
@@ -108,8 +108,7 @@ def with_identity(key: str, value: object) -> DatasetIdentity:
 
 
 def test_what_is_refused_is_on_file() -> None:
-    path = Path(__file__).with_name("golden") / "refused_positions.txt"
-    assert_answers(path, lambda question: eval(question, globals()))
+    assert_evaluated(globals(), "refused_positions")
 
 
 @pytest.mark.long

@@ -25,7 +25,7 @@ from shardctl.saved.snapshot_file import (
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.cases import check_cases, counted, few_or_many
-from tests.golden import assert_answers
+from tests.golden import assert_evaluated
 from tests.saved.any_place import NOWHERE, Place, places_of, with_value
 from tests.strategies import damaged, documents, error_line
 from tests.verbs.diff.diff_cases import Pipeline, dataset_of, pairs
@@ -195,8 +195,7 @@ def hashed(key: str, value: object) -> Snapshot:
 
 def test_what_is_refused_is_on_file(tmp_path: Path) -> None:
     """One value is another layout of as many examples, but a sound one."""
-    path = Path(__file__).with_name("golden") / "refused_snapshots.txt"
-    assert_answers(path, lambda question: eval(question, globals()))
+    assert_evaluated(globals(), "refused_snapshots")
     for name, words in ((".", "is a folder"), ("none", "no such file")):
         with pytest.raises(DatasetError, match=words):
             read_comparable(tmp_path / name)

@@ -38,7 +38,7 @@ from shardctl.verbs.lint.answer import lint
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.proof import prove
 from tests.cases import FUZZ, add_cases, check_cases, counted
-from tests.golden import assert_answers
+from tests.golden import assert_evaluated
 from tests.spec.host_cases import HostCase, host_cases
 from tests.spec.tfds_splits import (
     random_layout,
@@ -60,8 +60,7 @@ NUM_HOSTS = (1, 2, 3, 5, 8)
 
 
 def test_what_is_a_host_and_what_is_none() -> None:
-    path = Path(__file__).parent / "golden" / "hosts.txt"
-    assert_answers(path, lambda question: eval(question, globals()))
+    assert_evaluated(globals(), "hosts")
     split = toy_dataset({"train": (3,)}).split("train")
     whole = [SplitRange(split=split, start=0, stop=3)]
     assert error_line(lambda: even_split(whole, 3, 3)) == "host 3 of 3: hosts count from 0 to 2"

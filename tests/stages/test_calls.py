@@ -13,8 +13,17 @@ from shardctl.stages.part import OfTensorflow, Stage
 from tests.cases import counted
 
 # What is ours: a source of TFDS, a list of values, and what stands for a stage that is not known.
-OWN = {"generator", "pad", "opaque", "opaque_source", "read", "shared", "values"}
-FUNCTIONS = {"assert_cardinality"}  # of tf.data.experimental, for `apply`
+OWN = {
+    "generator",
+    "interleave_datasets",
+    "pad",
+    "opaque",
+    "opaque_source",
+    "read",
+    "shared",
+    "values",
+}
+FUNCTIONS = {"assert_cardinality", "group_by_reducer"}  # of tf.data.experimental, for `apply`
 FILES = {"TFRecordDataset", "TextLineDataset"}
 OURS = {"kept", "weights_dtype", "fusion", "optimizations", "warm_start", "deterministic"}
 STAGES: list[Stage] = [

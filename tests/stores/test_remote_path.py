@@ -8,8 +8,9 @@ from pathlib import Path, PurePosixPath
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.stores.stores import AnyPath, RemotePath, file_in, name_of, path_of, way_below
+from shardctl.stores.stores import RemotePath, file_in, name_of, path_of, way_below
 from tests.cases import check_cases
+from tests.golden import assert_evaluated
 
 _PARTS = st.lists(st.sampled_from(["a", "b.c", ".", "", "1.0.0", "x.tar.gz", "..b"]), max_size=6)
 
@@ -29,24 +30,6 @@ def test_what_is_behind_the_bucket_goes_by_the_rules_of_posix_paths() -> None:
     check_cases(st.tuples(_PARTS, _PARTS), law, 300)
 
 
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("gs://bucket", "gs://bucket"),
-        ("GS://Bucket/A/", "gs://Bucket/A"),
-        ("gs://bucket/../../a/../b", "gs://bucket/b"),
-        ("hf://datasets/me/toy@main", "hf://datasets/me/toy@main"),
-        ("memory:///a", "memory:///a"),
-        ("memory://", "memory:///"),
-        ("https://host:8080/a?x=1#y", "https://host:8080/a"),
-        ("gs://bucket/what?", "gs://bucket/what?"),
-    ],
-)
-def test_a_url_is_written_one_way(url: str, shown: str) -> None:
-    assert str(RemotePath(url)) == shown
-    assert str(RemotePath(shown)) == shown
-
-
 def test_an_address_of_the_web_writes_names_as_urls_do() -> None:
     place = RemotePath("https://host/data") / "a b%c?.json"
     assert str(place) == "https://host/data/a%20b%25c%3F.json"
@@ -63,21 +46,8 @@ def test_it_is_no_path_of_a_disk_and_two_dots_do_not_leave_the_bucket() -> None:
         RemotePath("/data")
 
 
-@pytest.mark.parametrize(
-    ("text", "folder", "path"),
-    [
-        ("a", None, Path("a")),
-        ("a", Path("/data"), Path("/data/a")),
-        ("/a", Path("/data"), Path("/a")),
-        ("gs://b/a", Path("/data"), RemotePath("gs://b/a")),
-        ("../a", RemotePath("gs://b/c/d"), RemotePath("gs://b/c/a")),
-        ("/a", RemotePath("gs://b/c"), Path("/a")),
-        ("s3://x", RemotePath("gs://b/c"), RemotePath("s3://x")),
-        ("file:///data/a", RemotePath("gs://b/c"), Path("/data/a")),
-    ],
-)
-def test_a_text_is_a_path_of_either_kind(text: str, folder: AnyPath | None, path: AnyPath) -> None:
-    assert path_of(text, folder) == path
+def test_a_url_is_written_one_way_and_a_text_is_a_path_of_either_kind() -> None:
+    assert_evaluated(globals(), "paths", Path)
 
 
 def test_a_file_of_a_folder_has_no_more_to_show_than_the_folder() -> None:

@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,7 @@ from shardctl.stores.failures import (
     without_secrets,
 )
 from shardctl.stores.stores import store_of
+from tests.golden import assert_answers
 
 
 def caused(outer: Exception, inner: BaseException) -> Exception:
@@ -139,31 +141,12 @@ def test_a_login_by_a_variable_and_a_fork_are_noticed(monkeypatch: pytest.Monkey
 SECRET = "Zm9vYmFy-PLANTED/secret+x="
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("https://me:planted@host/a", "https://***@host/a"),
-        ("https://planted@host:80/a", "https://***@host:80/a"),
-        ("https://host/a?X-Amz-Signature=planted&X-Amz-Credential=planted", "https://host/a?***"),
-        ("https://host/a?download=planted", "https://host/a?***"),
-        ("https://host/a#access_token=planted", "https://host/a#***"),
-        ("https://me:plan/ted@host/a", "https://***@host/a"),
-        ("https://me:p@plan/ted@host/a", "https://***@host/a"),
-        ("https://me:planted", "https://***"),
-        ("ftp://me:planted@host/a", "ftp://***@host/a"),
-        ("sftp://me:planted@host/a@2", "sftp://***@2"),
-        ("s3://AKIA:planted@bucket/a", "s3://***@bucket/a"),
-        ("s3://bucket/a?X-Amz-Signature=planted", "s3://bucket/a?X-Amz-Signature=***"),
-        ("az://c/a?sv=1&sig=planted%2B&se=2", "az://c/a?sv=1&sig=***&se=2"),
-        ("hf://datasets/u/d@main/a@2", "hf://datasets/u/d@main/a@2"),
-        ("gs://bucket/prefix@1024", "gs://bucket/prefix@1024"),
-        ("http://[::1]:80/a", "http://[::1]:80/a"),
-        ("data/train-00000-of-00001", "data/train-00000-of-00001"),
-    ],
-)
-def test_urls_are_shown_without_their_secrets(url: str, expected: str) -> None:
-    assert without_secrets(url) == expected
-    assert "planted" not in shown(url)
+def test_urls_are_shown_without_their_secrets() -> None:
+    def answer(url: str) -> str:
+        assert "planted" not in shown(url)
+        return without_secrets(url)
+
+    assert_answers(Path(__file__).parent / "golden" / "urls.txt", answer)
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.stores.fsspec_store import FsspecStore
 from shardctl.stores.stores import (
     AnyPath,
-    LocalStore,
     RemotePath,
     answers,
     files_in,
@@ -25,26 +23,12 @@ from shardctl.stores.stores import (
     store_of,
     subfolders,
 )
-from shardctl.stores.web_server import WebServerStore
+from tests.golden import assert_evaluated
 from tests.remote_copies import in_memory
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("/data/mnist", LocalStore),
-        ("./gs:/bucket", LocalStore),
-        ("gs://b/a", FsspecStore),
-        ("gcs://b/a", FsspecStore),
-        ("s3://b/a", FsspecStore),
-        ("HTTPS://h/a", WebServerStore),
-        ("hf://datasets/u/d", FsspecStore),
-        ("memory://a", FsspecStore),
-    ],
-)
-def test_each_scheme_has_its_store(path: str, kind: type) -> None:
-    assert isinstance(store_of(path), kind)
-    assert is_remote(path) == (kind is not LocalStore)
+def test_each_scheme_has_its_store() -> None:
+    assert_evaluated(globals(), "schemes", is_remote)
 
 
 def test_chained_urls_are_refused_without_their_password() -> None:

@@ -10,25 +10,15 @@ from shardctl.base.text import public_url
 from shardctl.errors import DatasetError
 from shardctl.stores.stores import store_of
 from shardctl.stores.web_server import WebServerStore, version_of
+from tests.golden import assert_evaluated
 from tests.stores.fault_server import Faults
 from tests.stores.servers import FolderServer, status
 
 THEN = "Sat, 21 Nov 2026 10:00:00 GMT"
 
 
-@pytest.mark.parametrize(
-    ("headers", "version"),
-    [
-        ({"ETag": '"a"', "Last-Modified": THEN}, 'etag:"a"'),
-        ({"ETag": 'W/"a"'}, 'etag:W/"a"'),
-        ({"Last-Modified": THEN}, f"modified:{THEN}"),
-        ({"Last-Modified": THEN, "Date": THEN.replace(":00 G", ":01 G")}, f"modified:{THEN}"),
-        ({"Last-Modified": THEN, "Date": THEN}, ""),
-        ({"Last-Modified": "yesterday"}, ""),
-    ],
-)
-def test_a_version_is_what_headers_tell_for_sure(headers: dict[str, str], version: str) -> None:
-    assert version_of(headers) == version
+def test_a_version_is_what_headers_tell_for_sure() -> None:
+    assert_evaluated(globals(), "versions_of_web", version_of)
 
 
 def test_metadata_needs_no_ranges(web_without_ranges: FolderServer) -> None:

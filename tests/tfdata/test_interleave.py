@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardctl.base.arrays import Int64s
-from shardctl.errors import UsageError
 from shardctl.tfdata import interleave as module
-from shardctl.tfdata.interleave import Interleave, InterleaveState
+from shardctl.tfdata.interleave import Interleave
 from shardctl.tfdata.schedule import Rounds, opening_keys
 from tests.cases import FUZZ, counted, fuzzed, random_of_a_fuzz_run
+from tests.golden import assert_evaluated
 from tests.oracles import interleave_by_hand
 
 # TensorFlow's parallel interleave doubles the block length in 63 bits.
@@ -153,28 +153,6 @@ def test_lengths_beyond_pieces_and_32_bits_are_read_on() -> None:
     assert order.num_examples == total
 
 
-# Two slots, blocks of 2; the order is 00 00 11 11 00 11 22 22 11 2 (shards 0, 1, 2 of 3, 5, 3).
-@pytest.mark.parametrize(
-    ("position", "slots", "block_offset", "next_shard"),
-    [
-        (0, ((None, 0), (None, 0)), 0, 0),
-        (1, ((0, 1), (None, 0)), 1, 1),  # in the first block
-        (2, ((None, 0), (0, 2)), 0, 1),
-        (3, ((1, 1), (0, 2)), 1, 2),
-        (4, ((0, 2), (1, 2)), 0, 2),  # both open
-        (5, ((1, 2), (None, 0)), 0, 2),  # a shard ended: its slot is free
-        (7, ((None, 0), (1, 4)), 0, 2),  # the next shard takes the free slot
-        (10, ((2, 2), (None, 0)), 0, 3),  # no shard is left for the free slot
-        (11, ((None, 0), (None, 0)), 0, 3),
-    ],
-)
-def test_the_state_says_what_is_in_each_slot(
-    position: int, slots: tuple[tuple[int | None, int], ...], block_offset: int, next_shard: int
-) -> None:
-    state = Interleave([3, 5, 3], cycle_length=2, block_length=2).state(position)
-    assert state == InterleaveState(slots=slots, block_offset=block_offset, next_shard=next_shard)
-
-
 def test_the_continuation_lists_slots_then_unopened_shards() -> None:
     case = Case(lengths=(3, 5, 3), cycle_length=2, block_length=2)
     assert rest_after(case, 1) == [(0, 1, 1), (1, 0, 5), (0, 2, 1), (2, 0, 3)]  # a cut block
@@ -182,22 +160,8 @@ def test_the_continuation_lists_slots_then_unopened_shards() -> None:
     assert rest_after(case, 11) == []
 
 
-@pytest.mark.parametrize(
-    ("lengths", "cycle", "block", "message"),
-    [
-        ([1], 0, 1, "cycle_length 0: at least 1"),
-        ([1], 1, 0, "block_length 0: a block has"),
-        ([1, -3], 1, 1, "-3 examples: a shard's"),
-        ([2**62] * 2, 1, 1, f"{2**63} examples:"),
-        # Each shard needs room for a visit that yields nothing and for its key.
-        ([2**63 - 3, 0], 1, 1, "63-bit integers"),
-    ],
-)
-def test_an_error_names_the_value_and_the_rule(
-    lengths: list[int], cycle: int, block: int, message: str
-) -> None:
-    with pytest.raises(UsageError, match=message):
-        Interleave(lengths, cycle_length=cycle, block_length=block)
+def test_states_are_these_and_wrong_arguments_refused() -> None:
+    assert_evaluated(globals(), "interleave")
 
 
 def check_against_tensorflow(tf: Any, num_cases: int, random: Random) -> None:

@@ -12,9 +12,10 @@ import pytest
 
 import shardctl
 from shardctl import Host, ReadSettings
-from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.torch import Sampler, consumed
 from tests.cases import counted
+from tests.golden import assert_evaluated
 from tests.grain.toys import raises_in_one_line, random_settings, toy
 
 DATA = toy(11, 13, 16)
@@ -170,26 +171,8 @@ def test_a_state_is_a_number_and_whose_it_is_in_plain_values() -> None:
         assert len(Sampler(DATA, "train", SETTINGS, states=[given])) == 56
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({}, "no Sampler of shardctl.torch"),
-        (without_workers(None), "no Sampler of shardctl.torch"),
-        (without_workers({"yielded": 3}), "no Sampler of shardctl.torch"),
-        (with_workers(state(), steps=2), "2 batches older"),
-        ({**state(), "consumed": 32}, "does not match its digest"),
-        ({**state(), "more": object()}, "values that no state"),
-        ({"_snapshot": 3, "_steps_since_snapshot": 0}, "_snapshot"),
-        (b"[3]", "the state"),
-    ],
-)
-def test_what_is_no_state_is_refused(given: Any, words: str) -> None:
-    raises_in_one_line(lambda: consumed(given), DatasetError, words)
-
-
-@pytest.mark.parametrize("given", [None, 3, ["x"]])
-def test_what_cannot_be_one_is_refused(given: Any) -> None:
-    raises_in_one_line(lambda: consumed(given), UsageError, "state_dict()")
+def test_what_is_no_state_is_refused() -> None:
+    assert_evaluated(globals(), "no_state")
 
 
 def test_the_next_epoch_of_a_shared_one_is_that_of_the_new_ranks() -> None:

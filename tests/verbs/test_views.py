@@ -31,7 +31,7 @@ from shardctl.verbs.list.answer import DatasetList, ListedDataset
 from shardctl.verbs.locate.answer import Located, Query, locate_in
 from shardctl.verbs.plan.answer import plan
 from tests.cases import check_cases, few_or_many
-from tests.golden import assert_golden
+from tests.golden import assert_evaluated, assert_golden
 from tests.spec.tfds_splits import toy_dataset
 from tests.strategies import datasets
 
@@ -252,19 +252,8 @@ def test_json_yaml_and_csv_of_a_layout_say_the_same(num_cases: int) -> None:
     check_cases(datasets(), check, num_cases)
 
 
-@pytest.mark.parametrize(
-    ("facts", "text"),
-    [
-        ({"num_known": 7, "num_counted": 0}, "no file read, counts of 7 files are from the cache"),
-        ({"seconds": 10}, "2 files read in 10.0 s (4.0 KiB)"),
-        (
-            {"num_known": 7, "num_counted": 1},
-            "1 file read in 0.5 s (4.0 KiB), counts of 7 from the cache",
-        ),
-    ],
-)
-def test_what_was_read_and_what_was_known(facts: dict[str, Any], text: str) -> None:
-    assert summary(replace(WHOLE, **facts)) == text
+def test_what_was_read_and_what_was_known() -> None:
+    assert_evaluated(globals(), "summaries", summary)
 
 
 def test_what_was_written_and_what_to_do_next() -> None:

@@ -528,7 +528,10 @@ class Graph:
 
     def ops_in_functions(self, node: Any) -> set[str]:
         """Return the names of all ops in the functions of a node, and of those these call."""
-        found: set[str] = set()
+        return {inner.op for inner in self.nodes_in_functions(node)} - self._functions.keys()
+
+    def nodes_in_functions(self, node: Any) -> Iterator[Any]:
+        """Yield all nodes in the functions of a node, and in those these call."""
         ahead = [attr.func.name for attr in node.attr.values() if attr.HasField("func")]
         seen: set[str] = set()
         while ahead:
@@ -537,12 +540,11 @@ class Graph:
                 continue
             seen.add(name)
             for inner in self._functions[name].node_def:
-                found.add(inner.op)
+                yield inner
                 ahead.append(inner.op)  # a call of a function is an op of its name
                 for attr in inner.attr.values():
                     # Attributes may hold one function or a list of them.
                     ahead += [attr.func.name, *(f.name for f in attr.list.func)]
-        return found - self._functions.keys()
 
     def below(self, node: Any) -> Iterator[Any]:
         """Yield a node and every node that it needs."""

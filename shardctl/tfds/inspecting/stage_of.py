@@ -239,13 +239,23 @@ def _endless(operation: Operation) -> int | None:
     return None if count < 0 else count
 
 
+def _repeat(operation: Operation) -> Stage:
+    count = _endless(operation)
+    # repeat(0) yields nothing; fused with a shuffle TensorFlow refuses it, and so does the stage.
+    if count == 0 and not any(
+        below.op in graph.SHUFFLES for below in operation.graph.below(operation.node)
+    ):
+        return call.Take(count=0)
+    return call.Repeat(count=count)
+
+
 def _or_auto(number: int) -> int | Literal["auto"]:
     return "auto" if number == _AUTOTUNE else number
 
 
 Made = Stage | tuple[Stage, ...]
 _STAGES: Mapping[str, Callable[[Operation, Options], Made]] = {
-    "RepeatDataset": lambda op, _: call.Repeat(count=_endless(op)),
+    "RepeatDataset": lambda op, _: _repeat(op),
     "ShardDataset": lambda op, _: call.Shard(
         num_shards=op.number("num_shards"), index=op.number("index")
     ),

@@ -31,7 +31,7 @@ from shardctl.tfds.inspecting.reader import (
 )
 
 # What an operation that depends on data is by its scan, see `tfds/training/scan.py`.
-Scans = Callable[[Operation, tuple[Stage, ...]], tuple[Stage, ...]]
+Scans = Callable[[Operation, tuple[Stage, ...], Options], tuple[Stage, ...]]
 
 _COMBINE = ("ZipDataset", "DirectedInterleaveDataset")
 _COUNT_SECONDS = 10  # for what a generator yields
@@ -221,7 +221,7 @@ class _Walk:
         else:
             stages = stage_of.stages_of_operation(operation, self._options)
             if self._scans is not None:
-                stages = self._scans(operation, stages)
+                stages = self._scans(operation, stages, self._options)
         # `removed` is None where the stage does something, () where nothing is left of it.
         removed = _removed(operation, stages, self._options)
         if removed is not None:

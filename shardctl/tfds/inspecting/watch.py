@@ -214,7 +214,12 @@ class Iterators:
     """The iterators that a script makes of datasets, in their order.
 
     begin: returns the dataset that an iterator reads, when it is asked for its first element.
+    element_of: returns the next element of an iterator; its other argument reads it.
     """
+
+    element_of: Callable[[Iterated, Callable[[], Any]], Any] = staticmethod(
+        lambda _, following: following()
+    )
 
     def __init__(self, begin: Begin) -> None:
         self.made: list[Iterated] = []
@@ -271,7 +276,10 @@ class Iterators:
         if iterated.refused is not None:
             raise UsageError(iterated.refused)
         try:
-            found = following() if self._asked is None else self._blank(iterated)
+            if self._asked is None:
+                found = self.element_of(iterated, following)
+            else:
+                found = self._blank(iterated)
         except tensorflow().errors.OutOfRangeError:
             iterated.ended = True
             raise
@@ -285,7 +293,7 @@ class Iterators:
             raise _Enough
         if iterated not in self._asked:
             self._asked.append(iterated)
-        blank = None if iterated.shown else _zeros(iterated.dataset)
+        blank = None if iterated.shown else filled(iterated.dataset)
         iterated.shown = True
         if blank is None:
             raise tensorflow().errors.OutOfRangeError(None, None, "")
@@ -313,18 +321,29 @@ class Iterators:
         return found
 
 
-def _zeros(dataset: Any) -> Any:
-    """Return what looks like an element of a dataset, None where it cannot be made."""
+def filled(dataset: Any, value: int = 0, size: int = 1, others: int = 1) -> Any:
+    """Return what looks like an element of a dataset, None where it cannot be made.
+
+    value: which all its numbers are, as far as their types go.
+    size: of batches of unknown size, `others` times; and `others` of other unknown dimensions.
+    """
     tf = tensorflow()
 
-    def zeros(spec: Any) -> Any:
-        shape = [size or 1 for size in spec.shape] if spec.shape.rank else []
+    def made(spec: Any) -> Any:
+        sizes = [*(spec.shape if spec.shape.rank else [])]
+        unknown = [others * size, *[others] * len(sizes)]
+        shape = [of or other for of, other in zip(sizes, unknown, strict=False)]
         if math.prod(shape) > _MOST_ZEROS:
             raise ValueError(shape)
-        return tf.zeros(shape, spec.dtype)
+        if value and spec.dtype == tf.string:
+            return tf.fill(shape, str(value))
+        if value and (spec.dtype.is_integer or spec.dtype.is_floating):
+            least, most = spec.dtype.min, spec.dtype.max
+            return tf.fill(shape, tf.cast(min(max(value, least), most), spec.dtype))
+        return tf.ones(shape, spec.dtype) if value % 2 else tf.zeros(shape, spec.dtype)
 
     try:
-        return tf.nest.map_structure(zeros, dataset.element_spec)
+        return tf.nest.map_structure(made, dataset.element_spec)
     except Exception:  # of any kind: elements may hold what is no tensor
         return None
 
@@ -494,10 +513,8 @@ def _returned_by(function: Callable[[], Any], said: str, lines: Lines) -> dict[s
         # Of a thread that reads ahead, and had begun before it could be asked.
         found = _iterating(made, made)
     if not found:
-        kind = "nothing" if value is None else f"a {type(value).__name__}"
-        raise UsageError(
-            f"{said} returned {kind}; a tf.data.Dataset is needed, or what iterates one"
-        )
+        kind = "None" if value is None else type(value).__name__
+        raise UsageError(f"{said} returned {kind}, no tf.data.Dataset nor what iterates one")
     iterated = [one.dataset for one in found.values() if one.iterated is not None]
     found = {
         name: one
@@ -567,3 +584,20 @@ def _reseeded(dataset: Any) -> Iterator[int]:
                 yield id(part)
             with contextlib.suppress(NotImplementedError, AttributeError):
                 parts += part._inputs()
+
+
+def reseeds_once(dataset: Any) -> bool:
+    """Return whether each iterator of a dataset draws as many seeds, however far it is read."""
+    # A repeat begins its shuffles anew, a cache spares them, and the second input of a
+    # concatenation may not be reached.
+    parts, many = [(dataset, True)], ("Repeat", "Cache", "Snapshot")
+    for part, is_once in parts:  # which grows
+        try:
+            inputs = part._inputs()
+        except (NotImplementedError, AttributeError):
+            return False
+        if not is_once and any(_reseeded(part)):
+            return False
+        is_chain = len(inputs) == 1 and not any(name in type(part).__name__ for name in many)
+        parts += [(each, is_once and is_chain) for each in inputs]
+    return True

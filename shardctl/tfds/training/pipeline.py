@@ -31,7 +31,7 @@ from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autog
 from shardctl.tfds.inspecting.inspect import Inspected, inspected
 from shardctl.tfds.inspecting.watch import Iterators, Lines, Returned, clones_of, is_dataset
 from shardctl.tfds.training.edited_graph import NotRebuildable
-from shardctl.tfds.training.iterating_code import IteratingCode, read_again
+from shardctl.tfds.training.iterating_code import IteratingCode, random_states, read_again
 from shardctl.tfds.training.own_elements import OwnElements, element_after
 from shardctl.tfds.training.read_config import check_global_seed, dataset_for, global_seed_of
 from shardctl.verbs.resume.apply_plan import check_same_dataset
@@ -254,9 +254,10 @@ def resume_like(
     be continued, which a warning says; the same goes for maps that count in variables, or call
     Python.
 
-    Where a function returns no dataset but what iterates one (a generator, `tfds.as_numpy`), that
-    is called, and its Python code yields what it makes of the rest. This code starts anew: what it
-    keeps itself, as a counter or a buffer of its own, is not resumed.
+    Where a function returns no dataset but what iterates one (a generator, `tfds.as_numpy`), it is
+    called several times. Its Python code runs on elements of zeros up to where it was interrupted,
+    and then on the rest. Code that takes elements by what they hold, that keeps earlier ones, or
+    that takes more than 3 s to get there, is refused: call `resume_like` in it.
 
     Args:
         dataset: a `tf.data.Dataset`, made as the interrupted one was; or a function that makes it,
@@ -280,19 +281,19 @@ def resume_like(
     tensorflow()
     lines, found = Lines(), dataset
     if not is_dataset(dataset):
-        iterators = Iterators(lambda iterated: iterated.dataset)
+        iterators, reset = Iterators(lambda iterated: iterated.dataset), random_states()
         with lines.watched(), iterators.watched():
             found = dataset()
         if not is_dataset(found):
             code = IteratingCode(
-                iterators=iterators,
+                make=dataset,
                 lines=lines,
                 left=(consumed if steps is None else steps) or 0,
                 counts_steps=steps is not None,
                 pass_index=pass_index,
                 loop=loop,
             )
-            return code.resumed(found)
+            return code.resumed(found, iterators, reset)
     if clones_of(found) is not None:
         raise UsageError(
             "the dataset is distributed already: distribute the rest of the dataset that it was "

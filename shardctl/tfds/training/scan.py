@@ -23,6 +23,7 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.progress import Progress
 from shardctl.base.text import choices, printable
 from shardctl.base.tfds_rules import has_builder
+from shardctl.dataset.dataset import ELEMENTS, as_dataset
 from shardctl.errors import DatasetError
 from shardctl.iteration.regrouped import packed
 from shardctl.metadata.project_file import project_files
@@ -35,7 +36,7 @@ from shardctl.stages.part import Stage
 from shardctl.stores.stores import working_folder
 from shardctl.tfds.imports import tensorflow, versions, without_autograph
 from shardctl.tfds.inspecting import graph
-from shardctl.tfds.inspecting.graph import Graph, Operation
+from shardctl.tfds.inspecting.graph import Graph, Operation, Options
 from shardctl.tfds.inspecting.reader import UnknownReaderError, found_reader, reads_files
 from shardctl.tfds.training.edited_graph import (
     EditedGraph,
@@ -60,6 +61,8 @@ _PASSES_ON = (*graph.MAPS, *graph.GUARDS, *graph.CHOOSES, "PrefetchDataset")
 _PURE = ("Assert", "Print", "PrintV2", "If", "While", "Case", "StatefulPartitionedCall")
 # Of datasets within functions, those of which that is not so.
 _IMPURE = ("Random", "Generator", "Shuffle", "Record", "TextLine", "FixedLength", "Cache", "Save")
+# Of those within a reducer, what keeps the examples of a group, and their order.
+_KEEPS_GROUPS = (*graph.MAPS, *graph.GUARDS, *graph.BATCHES, "PrefetchDataset")
 _PIECE, _SECONDS = 1024, 5  # examples that are run together; between two times that it is kept
 _HINT = "shardctl inspect --scan reads the examples once to find out"
 _MOST_IN_WINDOW = 1 << 16
@@ -82,13 +85,19 @@ class Scans:
     folder: Path = field(default_factory=_folder)
     runs: bool = False
 
-    def __call__(self, here: Operation, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-        """Return what an operation is by its scan; without one as it is, with what to do."""
+    def __call__(
+        self, here: Operation, stages: tuple[Stage, ...], options: Options
+    ) -> tuple[Stage, ...]:
+        """Return what an operation is by its scan; without one as it is, with what to do.
+
+        options: those of the whole pipeline, which hold within functions, too.
+        """
         is_open = [isinstance(one, call.Filter | call.Opaque) for one in stages]
         if here.op not in _STAGES or is_open != [True]:
             return stages
         (stage,) = stages
         try:
+            _refuse_races(here, options)
             scan = _Scanned.of(here)
         except (NotRebuildable, UnknownReaderError) as why:
             reason = f"what it does depends on more than the example: {why}"
@@ -101,7 +110,7 @@ class Scans:
                 return (call.Opaque(call=stage.called, reason=f"it was not scanned: {why}"),)
         if path.exists():
             return (scan.stage(kept=str(path)),)
-        reason = stage.why_open(None, None)
+        reason = stage.why_open(None, None) or ""
         if next(self.folder.glob(f"{scan.stage.name}-*{SUFFIX}"), None) is not None:
             return (call.Opaque(call=stage.called, reason=f"{reason}; {_FOREIGN}"),)
         if isinstance(stage, call.Filter):
@@ -143,6 +152,7 @@ class _Scanned:
         if window is not None:
             made = cls(here=here, window=window, edited=EditedGraph(top=window.input), by="lengths")
         elif here.op == "GroupByWindowDataset":
+            _refuse_choosing(here)
             top = _mapped(here, "key_func", tf.int64)
             made = cls(here=here, edited=EditedGraph(top=top), by="key")
         elif here.op == "FlatMapDataset":
@@ -202,7 +212,7 @@ class _Scanned:
         if packer is not None:
             self._check_rows(packer, source, column)
         if self.by == "key" and not scan.has_windows():
-            scan.windows = self._windows(source, column)
+            scan.windows = {**scan.windows, **self._windows(source, column)}
             self._keep(scan, source, column, path)
 
     def _reached(self, folder: Path, source: _Source) -> Any:
@@ -268,8 +278,9 @@ class _Scanned:
             raise NotRebuildable("its rows depend on more than the lengths of the examples")
 
     def _keep(self, scan: Scan, source: _Source, column: Int64s, path: str) -> None:
-        scan.values = dict(source.by_split(column))
-        seen = column[column != UNSEEN]
+        # Another pipeline with the same functions may have scanned other splits.
+        scan.values = {**scan.values, **dict(source.by_split(column))}
+        seen = np.concatenate([one[one != UNSEEN] for one in scan.values.values()])
         if self.by in ("count", "until"):
             scan.most = int(seen.max() if self.by == "count" else seen.min())
         write_scan(scan, path)
@@ -361,7 +372,8 @@ class _Source:
         if size < 0:
             raise NotRebuildable("its source has no known length")
         wanted = np.ones((1, size), bool)
-        return cls(size=size, wanted=wanted, codes=None, opened=lambda leaf: opened[leaf.leaf])
+        codes = ExampleCodes(as_dataset(f"range({size})"), [ELEMENTS])
+        return cls(size=size, wanted=wanted, codes=codes, opened=lambda leaf: opened[leaf.leaf])
 
     @classmethod
     def _of_files(cls, leaves: list[GraphNode]) -> _Source:
@@ -433,8 +445,8 @@ class _Source:
             for merged in edited.merges
         )
         count = len(codes) * times
-        chosen = [sets.from_tensors(np.int64(index)).repeat(count) for index in branches]
-        return edited.dataset(found, chosen)
+        choices = [sets.from_tensors(np.int64(index)).repeat(count) for index in branches]
+        return edited.dataset(found, choices)
 
     def by_split(self, column: Int64s) -> Iterable[tuple[str, Int64s]]:
         """Yield the values of each split."""
@@ -513,6 +525,28 @@ def _refuse_state(here: Operation) -> None:
             f"its functions, or maps before it, draw random numbers, keep a state or call Python "
             f"({choices(sorted(bad), 4)})"
         )
+
+
+def _refuse_races(here: Operation, options: Options) -> None:
+    """Refuse functions in which a stage yields what is ready first."""
+    racing = [b"false"] * (not options.op_determinism)
+    racing += [b"default"] * options.hands_out_what_is_ready
+    for inner in here.graph.nodes_in_functions(here.node):
+        if "deterministic" in inner.attr and inner.attr["deterministic"].s in racing:
+            name = graph.call_name(inner.op)
+            raise NotRebuildable(f"{name} in its function yields elements in order of completion")
+
+
+def _refuse_choosing(here: Operation) -> None:
+    """Refuse a reducer of groups in which more than maps and batches stands.
+
+    A scan gives it one example, as often as a group is large: that shows neither which examples of
+    a group it drops nor their order.
+    """
+    inner = {op for op in here.graph.ops_in_functions(here.node) if "Dataset" in op}
+    if others := inner - set(_KEEPS_GROUPS):
+        names = choices(sorted(map(graph.call_name, others)), 4)
+        raise NotRebuildable(f"its groups are made by {names}, and not by batches alone")
 
 
 def _captured(here: Operation, tensor: str) -> Iterable[Any]:

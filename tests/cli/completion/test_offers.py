@@ -9,6 +9,7 @@ import pytest
 from shardctl.cli.completion import in_place_of, split_line
 from tests.cli.completion.conftest import Offered
 from tests.cli.conftest import Shardctl
+from tests.golden import assert_evaluated
 
 
 def test_datasets_are_those_of_the_chosen_data_dir_and_the_catalog(
@@ -61,30 +62,11 @@ def test_a_broken_request_gets_no_answer(
     assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize(
-    ("line", "text", "word", "put"),
-    [
-        # What is typed and what bash replaces of it, as an interactive bash 5.2 was seen to say.
-        ("shardctl plan tr", "tr", "train", "train"),
-        ("shardctl plan 'tr", "tr", "train", "train"),
-        ("shardctl plan 'tr'", "'tr'", "train", "'train'"),
-        ('shardctl plan "t[:1%]"+te', '"t[:1%]"+te', "t[:1%]+test", '"t[:1%]"+test'),
-        ("shardctl plan train'[:10%]+te", "[:10%]+te", "train[:10%]+test", "[:10%]+test"),
-        ("shardctl plan train\\[:10%\\]+te", "10%\\]+te", "train[:10%]+test", "10%\\]+test"),
-        ("shardctl plan --dataset='mnist:", "mnist:", "--dataset=mnist:3.0.1", "mnist:3.0.1"),
-        ("shardctl plan -d mnist:", "", "mnist:3.0.1", "3.0.1"),
-        ("shardctl plan ''", "''", "train", "'train'"),
-        ("shardctl plan a\\'", "a\\'", "a'b", "a\\'b"),
-        ("shardctl plan x", "x", "x[1]", "x\\[1\\]"),
-        ("shardctl plan 'x", "x", "x[1]", "x[1]"),
-        ("shardctl plan sc0", "sc0", "SC001", "SC001"),
-        ("shardctl plan 'a'b", "'a'b", "other", None),
-    ],
-)
-def test_bash_gets_what_belongs_in_place_of_its_text(
-    line: str, text: str, word: str, put: str | None
-) -> None:
-    found = in_place_of(text, word, split_line(line)[-1], line)
-    assert found == put
-    if found is not None:  # and then the line reads as the word
-        assert split_line(line.removesuffix(text) + found)[-1] == word
+def test_bash_gets_what_belongs_in_place_of_its_text() -> None:
+    def put(line: str, text: str, word: str) -> str | None:
+        found = in_place_of(text, word, split_line(line)[-1], line)
+        if found is not None:  # then the line reads as the word
+            assert split_line(line.removesuffix(text) + found)[-1] == word
+        return found
+
+    assert_evaluated(globals(), "in_place", put)

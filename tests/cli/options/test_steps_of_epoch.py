@@ -51,26 +51,3 @@ def test_without_epochs_each_iteration_is_one(loop: str, shardctl: Shardctl) -> 
     assert "Epoch 2 is --pass-index 2, a new iteration of the dataset" in said
     plan, _ = asked(shardctl, f"resume --epoch 2 --step 1 {how}")
     assert (plan["pipeline"]["pass"], plan["consumed"]) == (2, 5)
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("resume --epoch 1 --step 1 --batch 5 --epochs 2", "has no fixed number of steps"),
-        ("resume --epoch 0 --step 1 --batch 5 --epochs 2", "has no fixed number of steps"),
-        ("locate --epoch 0 --step 1 --stages repeat(2)|shuffle(9,seed=1)|batch(4)", "epochs mix"),
-        ("resume --epoch 2 --step 1 --batch 4 --epochs 2", "has 2 epochs, from 0"),
-        ("resume --epoch 1 --step 1 --batch 4 --loader grain", "has 1 epoch, from 0"),
-        ("resume --epoch 1 --step 4 --batch 4", "--step 4: epoch 1 has 3 steps"),
-        ("locate --epoch 1 --step 3 --batch 4", "--step 3: epoch 1 has 3 steps"),
-        ("locate --epoch 1 --step x --batch 4", "--step 'x': a whole number"),
-        ("locate --epoch 1 --id 3 --batch 4", "give it with --step S alone"),
-        ("resume --epoch 1", "--epoch E needs --step S"),
-        ("resume --epoch 1 --step 1", "--step needs --batch N"),
-        ("resume --epoch 1 --step 1 --batch 4 --pass-index 2", "both say which; keep one"),
-    ],
-)
-def test_what_has_no_one_meaning_is_refused(line: str, said: str, shardctl: Shardctl) -> None:
-    ran = shardctl(*line.split(), "-d", "toy.yaml")
-    assert (ran.exit_code, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
-    assert said in ran.stderr

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from shardctl import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.metadata.index.count import Counts
@@ -12,7 +10,7 @@ from shardctl.metadata.index.names import ArrangedSplit, Arrangement
 from shardctl.metadata.index.tfds_metadata import patterned, plan_tfds_metadata
 from shardctl.records.contents import Damage, FileContents
 from shardctl.stores.store import StoredFile
-from tests.golden import assert_answers
+from tests.golden import assert_evaluated
 
 
 def planned(
@@ -50,8 +48,7 @@ def pattern(names: list[str]) -> str | None:
 
 
 def test_templates_and_patterns_say_just_these_names() -> None:
-    path = Path(__file__).parent / "golden" / "templates.txt"
-    assert_answers(path, lambda question: eval(question, globals()))
+    assert_evaluated(globals(), "templates")
 
 
 def test_broken_files_are_left_out_with_their_names_and_versions() -> None:

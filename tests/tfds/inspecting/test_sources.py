@@ -130,13 +130,11 @@ def _pipeline(seed: int, folder: Path) -> tuple[Any, list[list[int]]]:
     if rng.random() < 0.5:
         other, numbers = _chain(rng, folder)
         several.append(numbers)
-        one = rng.choice(
-            [
-                lambda: one.concatenate(other),
-                lambda: sets.zip((one, other)),
-                lambda: sets.sample_from_datasets([one, other], seed=seed),
-            ]
-        )()
+        which = rng.randrange(3)
+        if which == 2:
+            one = sets.sample_from_datasets([one, other], seed=seed)
+        else:
+            one = sets.zip((one, other)) if which else one.concatenate(other)
     return (one.batch(rng.randrange(1, 4)) if rng.random() < 0.5 else one), several
 
 

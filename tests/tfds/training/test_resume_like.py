@@ -199,6 +199,14 @@ def test_sources_without_files_that_are_mixed_are_resumed(tf: Any) -> None:
     assert elements(shardctl.tfds.resume_like(make(), steps=2)) == elements(make())[2:]
 
 
+@pytest.mark.filterwarnings("ignore:.*read again from its start")
+def test_batches_made_anew_of_a_source_without_files_are_resumed(tf: Any) -> None:
+    def make() -> Any:
+        return tf.data.Dataset.from_tensor_slices(np.arange(6)).batch(4).rebatch(3)
+
+    assert elements(shardctl.tfds.resume_like(make(), steps=1)) == elements(make())[1:]
+
+
 @pytest.mark.parametrize(
     "name",
     [

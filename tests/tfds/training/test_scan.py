@@ -30,7 +30,7 @@ NUM_EXAMPLES = 66
 def world(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return a function that reads a dataset with shuffled files, as TFDS does."""
     root = tmp_path_factory.mktemp("scanned")
-    folder = build_dataset(root, "toy", {"train": [20, 0, 17, 29]})
+    folder = build_dataset(root, "toy", {"train": [20, 0, 17, 29], "other": [5, 6]})
 
     def read(split: str = "train") -> Any:
         config = tfds.ReadConfig(shuffle_seed=3)
@@ -187,6 +187,14 @@ def test_what_depends_on_more_than_the_example_is_refused(world: Any, tf: Any) -
         "counted": rows().enumerate().filter(lambda index, row: index % 2 == 0),
         "several examples": rows().batch(2).filter(lambda batch: batch[0] > 3),
         "one size": rows().group_by_window(lambda row: row % 2, lambda k, w: w, window_size=4),
+        "order of completion": rows().group_by_window(
+            lambda row: row % 2,
+            lambda k, w: w.map(lambda row: row + 0, 4, deterministic=False).batch(4),
+            window_size=4,
+        ),
+        "made by skip": rows().group_by_window(
+            lambda row: row % 2, lambda k, w: w.skip(1).batch(4), window_size=4
+        ),
         "rows of whole numbers": rows().batch(4).map(lambda b: b[b > 3]).unbatch(),
     }
     for reason, dataset in refused.items():
@@ -218,6 +226,20 @@ def test_elements_of_sources_without_files_are_scanned(tf: Any) -> None:
     assert [int(one.rpartition(":")[2]) + 1 for one in found] == list(mixed.as_numpy_iterator())
     # Nothing at all is scanned, too.
     assert scanned(sets.range(0).filter(lambda row: row > 1)).ids().tolist() == []
+
+
+def test_scans_of_one_function_over_two_splits_are_kept_together(world: Any) -> None:
+    def kept(split: str) -> Any:
+        return world(split).map(lambda example: example["id"]).filter(lambda row: row % 3 == 0)
+
+    def make() -> Any:
+        return kept("train").concatenate(kept("other"))
+
+    found = scanned(make())
+    names = found.order(0).order.codes.names(found.order(0).order.read(0, 26))
+    assert [int(str(name).rpartition(":")[2]) for name in names] == list(map(int, make()))
+    assert scanned(kept("other")).predictable
+    assert scanned(make()).predictable
 
 
 def test_a_changed_function_needs_another_scan(world: Any) -> None:

@@ -19,6 +19,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.diff.answer import Moved, PinnedOrder, diff
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.cases import FUZZ, check_cases
+from tests.golden import assert_evaluated
 from tests.verbs.diff.diff_cases import (
     Example,
     Pipeline,
@@ -107,21 +108,15 @@ def pinned(spec: str = "train", settings: ReadSettings = BLOCKS_OF_2) -> PinnedO
     return PinnedOrder(snapshot=snapshot(TRAIN, spec, settings).snapshot, label="a.yaml")
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "first"),
-    [
-        (("train", {}), ("train", {"block": 4}), (2, 30, 2)),
-        (("train", {}), ("test", {}), (0, "train:0", "test:0")),
-        (("train", {}), ("train", {"epochs": 2}), (120, None, 0)),
-        (("train", {}), ("train", {"batch": 7}), None),
-    ],
-)
-def test_the_first_difference_has_both_ids(one: Any, other: Any, first: Any) -> None:
-    sides = [pinned(spec, replace(BLOCKS_OF_2, **more)) for spec, more in (one, other)]
-    found = diff(*sides)
-    at = found.first
-    assert (None if at is None else (at.position, at.expected, at.actual)) == first
-    assert found.equal == (first is None) == (not found.causes)
+def test_the_first_difference_has_both_ids() -> None:
+    def first(one: Any, other: Any) -> object:
+        sides = [pinned(spec, replace(BLOCKS_OF_2, **more)) for spec, more in (one, other)]
+        found = diff(*sides)
+        at = found.first
+        assert found.equal == (at is None) == (not found.causes)
+        return at and (at.position, at.expected, at.actual)
+
+    assert_evaluated(globals(), "first", first)
 
 
 def test_new_rules_are_a_cause_and_the_old_order_is_not_guessed() -> None:

@@ -21,7 +21,7 @@ from shardctl.verbs.diff.causes import Cause, ChangedShard
 from shardctl.verbs.diff.plans import PlansDiff, diff_plans
 from shardctl.verbs.diff.view import CheckedFile, Hints, cause_line, moved_line  # noqa: F401
 from shardctl.verbs.snapshot.answer import snapshot
-from tests.golden import assert_answers, assert_golden
+from tests.golden import assert_evaluated, assert_golden
 from tests.spec.reads_cases import named_reads
 from tests.verbs.diff.diff_cases import dataset_of
 
@@ -152,8 +152,7 @@ def test_no_line_is_wider_than_the_screen(width: int) -> None:
 
 
 def test_causes_and_shares_are_lines_on_file() -> None:
-    file = Path(__file__).parent / "golden" / "lines.txt"
-    assert_answers(file, lambda question: eval(question, globals()))
+    assert_evaluated(globals(), "lines")
 
 
 def test_every_shard_of_a_cause_is_named_but_where_tables_are_abridged() -> None:

@@ -26,6 +26,7 @@ from shardctl.verbs.eval.answer import (
 )
 from shardctl.verbs.eval.view import advice, cures, problems
 from tests.cases import check_cases
+from tests.golden import assert_evaluated
 from tests.spec.host_cases import HostCase
 from tests.strategies import shard_lengths
 
@@ -182,34 +183,12 @@ def test_figures_are_those_of_hosts_played_in_lockstep() -> None:
 # What is asked
 
 
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (("train", "validation", "test"), "test"),
-        (("train", "validation"), "validation"),
-        (("train", "dev"), "train"),
-        (("dev",), "dev"),
-    ],
-)
-def test_the_split_that_is_evaluated_by_default(names: tuple[str, ...], expected: str) -> None:
-    splits = tuple(Split(name=name, shard_lengths=(4,)) for name in names)
-    assert evaluate(Dataset(name="toy", splits=splits), batch=2).spec == expected
+def test_what_is_asked_is_chosen_or_refused() -> None:
+    def of_splits(*names: str) -> Evaluation:
+        splits = tuple(Split(name=name, shard_lengths=(4,)) for name in names)
+        return evaluate(Dataset(name="toy", splits=splits), batch=2)
 
-
-@pytest.mark.parametrize(
-    ("batch", "num_hosts", "num_devices", "option"),
-    [
-        (0, 1, 1, "--batch-per-device '0'"),
-        (1, 0, 1, "--hosts '0'"),
-        (1, 1, -1, "--devices '-1'"),
-        (2**31, 1, 1, "a number from 1 to 2147483647 is needed"),
-    ],
-)
-def test_numbers_out_of_range_are_refused(
-    batch: int, num_hosts: int, num_devices: int, option: str
-) -> None:
-    with pytest.raises(UsageError, match=option):
-        evaluate(toy(4), batch_per_device=batch, hosts=num_hosts, devices=num_devices)
+    assert_evaluated(globals(), "asked", of_splits)
 
 
 def test_stages_epochs_and_endless_files_of_training_are_left_out() -> None:
@@ -268,16 +247,6 @@ def test_cures_are_the_nearest_that_hosts_in_lockstep_survive() -> None:
     check_cases(eval_cases, check_cures, 200)
 
 
-@pytest.mark.parametrize(
-    ("remainder", "expected"),
-    [
-        ("ragged", [("batch", 65, 1), ("padding", 7, 2)]),
-        # One example is lost; no batch divides both 513 and 512.
-        ("drop", [("padding", 7, 2)]),
-        ("pad", []),
-    ],
-)
-def test_cures_of_4097_examples(remainder: Remainder, expected: list[tuple[str, int, int]]) -> None:
+def cures_of(remainder: Remainder) -> object:
     evaluation = evaluate(toy(4097), batch_per_device=64, devices=8, hosts=8, remainder=remainder)
-    found = [(c.change, c.value, c.num_steps) for c in cures(evaluation)]
-    assert found == expected
+    return [(c.change, c.value, c.num_steps) for c in cures(evaluation)]

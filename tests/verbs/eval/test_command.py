@@ -18,28 +18,6 @@ def odd(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("options", "exit_code", "said"),
-    [
-        (
-            ("--batch", 512),
-            1,
-            "check: hangs at step 1, counted from 0: host 0 blocks; the other 7 hosts have "
-            "finished\n",
-        ),
-        (("--batch", 512, "--pad"), 0, ""),
-        (("--batch", 512, "--drop-remainder"), 1, "check: 1 example lost\n"),
-        (("--batch", 1024), 0, ""),
-    ],
-)
-def test_check_exits_with_1_where_it_hangs_or_loses_examples(
-    shardctl: Shardctl, odd: Path, options: tuple[object, ...], exit_code: int, said: str
-) -> None:
-    ran = shardctl("eval", "--hosts", 8, "--devices", 8, "-d", odd, *options, "--check")
-    assert (ran.exit_code, ran.stderr) == (exit_code, said)
-    assert "test in odd: 4,097 examples" in ran.stdout
-
-
 def test_a_project_says_how_hosts_share_and_the_batch(shardctl: Shardctl, odd: Path) -> None:
     Path("shardctl.yaml").write_text(
         "read: {batch: 999, drop_remainder: true, host: 0/8, host_by: files}\n"
@@ -60,32 +38,3 @@ def test_a_batch_is_that_of_a_host_and_both_sizes_are_said(shardctl: Shardctl, o
     one = shardctl("eval", "--devices", 8, "--batch", 64, "-d", odd)
     assert one == shardctl("eval", "--devices", 8, "--batch-per-device", 8, "-d", odd)
     assert "batches of 8 a device, 64 a host" in one.stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ((), "how large is a batch? give --batch N of a host, or --batch-per-device N"),
-        (("--batch", 8, "--batch-per-device", 2), "give one"),
-        (
-            ("--batch", 9, "--devices", 2),
-            "--batch 9 is not shared evenly by --devices 2; give --ba",
-        ),
-        (("--batch", 0), "--batch '0': a whole number, at least 1, is needed"),
-        (("--batch", 2**40), "from 1 to 2147483647 is needed"),
-        (("--batch", 8, "--devices", "x"), "--devices 'x': a whole number, at least 1"),
-        (("--batch", 8, "--hosts", 10**7), "--hosts '10000000': a number from 1 to 1000000"),
-        (("--batch", 8, "--pad", "--drop-remainder"), "choose one"),
-        (("--batch", 8, "--host-by", "odd"), "--host-by 'odd': choose from"),
-        (("--batch", 8, "-f", "npy"), "no format 'npy'"),
-        (("--batch", 8, "dev"), "no split 'dev'"),
-    ],
-)
-def test_bad_input_is_one_line(
-    shardctl: Shardctl, odd: Path, options: tuple[object, ...], said: str
-) -> None:
-    ran = shardctl("eval", "-d", odd, *options)
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("error: ")
-    assert ran.stderr.count("\n") == 1
-    assert said in ran.stderr

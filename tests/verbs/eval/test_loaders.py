@@ -9,9 +9,10 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.loaders.loader import LOADERS
 from shardctl.order.plan_order import plan_order
-from shardctl.verbs.eval.answer import Remainder, evaluate
+from shardctl.verbs.eval.answer import evaluate
 from shardctl.verbs.eval.view import advice, cures
 from shardctl.verbs.hosts import sharing
+from tests.golden import assert_evaluated
 
 TOY = Dataset(name="toy", splits=(Split(name="test", shard_lengths=(3, 4, 0, 6)),))
 
@@ -73,39 +74,8 @@ AGAIN = (
 )
 
 
-# 13 examples on 3 hosts in batches of 2: ShardOptions gives each 4, DistributedSampler 5, of which
-# 2 are there twice, or 4, and split_dataset_by_node 5, 4 and 4.
-@pytest.mark.parametrize(
-    ("settings", "remainder", "said"),
-    [
-        ({"loader": "grain"}, "ragged", (LOST, "ShardOptions leaves out 1 example")),
-        (
-            {"loader": "torch", "drop_shard_remainder": True},
-            "drop",
-            (LOST, "DistributedSampler leaves out 1 example"),
-        ),
-        ({"loader": "torch"}, "ragged", (AGAIN, SHAPES.format(3))),
-        (
-            {"loader": "torch"},
-            "pad",
-            (AGAIN, "3 examples of padding are computed; mask them out of the metrics"),
-        ),
-        (
-            {"loader": "hf"},
-            "ragged",
-            (
-                "hangs at step 2, counted from 0: host 0 blocks; the other 2 hosts have finished",
-                "cure: end every host after 2 steps, or pad until all have as many",
-                SHAPES.format(1),
-            ),
-        ),
-        ({"loader": "hf"}, "drop", (LOST,)),
-    ],
-)
-def test_advice_says_what_a_loader_loses_and_repeats_and_what_cures_it(
-    settings: dict[str, Any], remainder: Remainder, said: tuple[str, ...]
-) -> None:
-    assert advice(evaluate(TOY, "test", settings, batch=2, hosts=3, remainder=remainder)) == said
+def test_advice_says_what_a_loader_loses_and_repeats_and_what_cures_it() -> None:
+    assert_evaluated(globals(), "of_loaders", advice)
 
 
 @pytest.mark.parametrize("loader", ["grain", "torch", "hf"])

@@ -15,6 +15,7 @@ from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.hosts.answer import Comparison, advice, hosts, problems, reason
 from tests.cases import check_cases
+from tests.golden import assert_evaluated
 from tests.spec.host_cases import HostCase, host_cases
 
 IMAGENET = Dataset(
@@ -137,25 +138,8 @@ def test_hosts_without_examples_are_refused_under_even_and_idle_under_examples()
     assert (even.idle_hosts, examples.idle_hosts, examples.refusal) == (2, 2, None)
 
 
-@pytest.mark.parametrize(
-    ("dataset", "num_hosts", "settings", "expected"),
-    [
-        pytest.param(IMAGENET, 1, {}, "even", id="one host: as TFDS does by default"),
-        pytest.param(IMAGENET, 64, {"batch": 256}, "files", id="files divide: no file read twice"),
-        pytest.param(IMAGENET, 60, {"batch": 256}, "even", id="files leave batches unequal"),
-        pytest.param(IMAGENET, 60, {}, "even", id="files are 5% out of balance"),
-        pytest.param(IMAGENET, 2000, {}, "even", id="more hosts than files"),
-        pytest.param(toy(60_000), 8, {}, "even", id="one file, which TFDS does not split"),
-        pytest.param(toy(10, 10), 2, {}, "even", id="both read once: TFDS's default"),
-        pytest.param(toy(3), 4, {}, "examples", id="more hosts than examples"),
-        pytest.param(toy(), 4, {}, None, id="nothing to read"),
-    ],
-)
-def test_the_recommended_strategy(
-    dataset: Dataset, num_hosts: int, settings: dict[str, Any], expected: str | None
-) -> None:
-    best = compared(dataset, num_hosts, **settings).recommended
-    assert (None if best is None else best.name) == expected
+def best(comparison: Comparison) -> str | None:
+    return None if comparison.recommended is None else comparison.recommended.name
 
 
 @pytest.mark.parametrize("count", [0, -1, 1_000_001])
@@ -194,70 +178,8 @@ def test_check_finds_idle_hosts_unequal_batches_and_amplification() -> None:
     check_cases(cases, lambda case: check_problems(*case), 120)
 
 
-@pytest.mark.parametrize(
-    ("lengths", "num_hosts", "settings", "said"),
-    [
-        ((10,), 1, {}, []),
-        ((), 4, {}, []),
-        ((10, 10), 2, {}, ["2 files: 1 whole file a host"]),
-        ((1,) * 2004, 2, {}, ["2,004 files: 1,002 whole files a host"]),
-        ((10,), 4, {}, ["1 file cannot be shared evenly by 4 hosts; use a multiple of 4"]),
-        ((1,) * 7, 3, {}, ["7 files cannot be shared evenly by 3 hosts"]),
-        (
-            (513, 512),
-            2,
-            {"batch": 512},
-            [
-                "2 files: 1 whole file a host",
-                "even: hosts make 1 to 2 batches, so a collective hangs at step 1; "
-                "take(1) gives every host 1",
-            ],
-        ),
-        # 4 or 5 batches, also where partial ones are dropped.
-        ((9, 8), 2, {"batch": 2}, ["2 files", "even: hosts make 4 to 5 batches, so a collective "]),
-        ((4, 4), 2, {"shuffle_files": True}, ["2 files", "ds.shard needs --shuffle-seed: "]),
-    ],
-)
-def test_advice_says_whether_files_divide_and_what_hangs(
-    lengths: tuple[int, ...], num_hosts: int, settings: dict[str, Any], said: list[str]
-) -> None:
-    found = list(advice(compared(toy(*lengths), num_hosts, **settings), ReadSettings(**settings)))
-    assert len(found) == len(said)
-    assert all(line.startswith(words) for line, words in zip(found, said, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("lengths", "num_hosts", "settings", "said"),
-    [
-        ((10,), 1, {}, "one host reads the same in each way"),
-        ((), 4, {}, "TFDS reads none of them: there are fewer examples than hosts"),
-        ((10, 10), 2, {}, "10 examples a host, read amplification 1x; ds.shard reads 2x"),
-        (
-            (4, 4),
-            2,
-            {"batch": 4},
-            "1 batch on every host, read amplification 1x; ds.shard reads 2x",
-        ),
-        (
-            (4, 4, 4),
-            2,
-            {"batch": 4},
-            "2 batches on every host, read amplification 1.17x; ds.shard reads 2x",
-        ),
-        (
-            (5, 5, 3),
-            3,
-            {"batch": 2},
-            "3 to 5 examples a host, read amplification 1x; tfds.even_splits reads 1.308x; "
-            "ds.shard reads 3x",
-        ),
-        ((3,), 4, {}, "1 idle host, and TFDS refuses the other ways"),
-    ],
-)
-def test_a_reason_is_the_merit_of_what_is_recommended(
-    lengths: tuple[int, ...], num_hosts: int, settings: dict[str, Any], said: str
-) -> None:
-    assert reason(compared(toy(*lengths), num_hosts, **settings)) == said
+def test_advice_and_reasons_are_these() -> None:
+    assert_evaluated(globals(), "advice", advice, reason)
 
 
 def test_epochs_of_more_examples_than_63_bits_count_are_refused() -> None:

@@ -47,55 +47,6 @@ def test_a_sweep_has_a_line_for_each_number_and_strategy(
     assert len(rows) == 1 + len(of_each)
 
 
-@pytest.mark.parametrize(
-    ("options", "found"),
-    [
-        (("--hosts", 64, "--batch", 256), []),
-        (("--hosts", 60, "--batch", 256, "--host-by", "files"), ["84 to 88 batches"]),
-        (("--hosts", 64, "--host-by", "examples"), ["read amplification 64 is over 1.1"]),
-        (("--hosts", 64, "--host-by", "examples", "--max-amplification", 64), []),
-        (("--hosts", 1025, "--host-by", "files"), ["TFDS refuses", "1 idle"]),
-        (("--hosts", "64,60", "--batch", 256, "--host-by", "files"), ["60 hosts, files: 84 to 88"]),
-    ],
-)
-def test_check_exits_with_1_and_names_what_it_found(
-    shardctl: Shardctl, options: tuple[object, ...], found: list[str]
-) -> None:
-    ran = shardctl("hosts", "train", "-d", "imagenet2012", *options, "--check")
-    assert ran.exit_code == (1 if found else 0)
-    lines = ran.stderr.splitlines()
-    assert len(lines) == len(found)
-    for line, part in zip(lines, found, strict=True):
-        assert line.startswith("check: ")
-        assert part in line
-    assert ran.stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ((), "how many hosts? give --hosts N"),
-        (("--hosts", 0), "--hosts '0': a whole number from 1 to 1000000 is needed"),
-        (("--hosts", "8-4"), "--hosts '8-4': the range runs backwards; write 4-8"),
-        (("--hosts", "8,"), "--hosts '8,': a whole number from 1"),
-        (("--hosts", "1-20000"), "a sweep has at most 10000 numbers"),
-        (("--hosts=-4",), "--hosts '-4': a whole number from 1"),
-        (("--hosts", 4, "--host", "0/4"), "--host names one host"),
-        (("--hosts", 4, "--max-amplification", "nan"), "--max-amplification 'nan': a number"),
-        (("--hosts", 4, "--max-amplification", 0.5), "--max-amplification '0.5': a number"),
-        (("--hosts", 4, "-f", "npy"), "no format 'npy'"),
-        (("--hosts", "4,8", "-o", "a.svg"), "svg"),
-        (("--hosts", 4, "--drop-remainder"), "--drop-remainder needs --batch N"),
-    ],
-)
-def test_bad_input_is_one_line(shardctl: Shardctl, options: tuple[object, ...], said: str) -> None:
-    ran = shardctl("hosts", "-d", "imagenet2012", *options)
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("error: ")
-    assert ran.stderr.count("\n") == 1
-    assert said in ran.stderr
-
-
 def test_a_pipe_gets_bars_where_they_are_asked_for(shardctl: Shardctl) -> None:
     words = ("hosts", "--hosts", 60, "-d", "imagenet2012")
     table = shardctl(*words).stdout

@@ -12,10 +12,10 @@ import pytest
 
 import shardctl
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.spec.host import HOST_MODES, Host, HostBy
 from shardctl.verbs.eval.view import advice as advice_of
 from shardctl.verbs.hosts.answer import advice
+from tests.golden import assert_evaluated
 from tests.spec.host_cases import Example, HostCase
 
 LENGTHS = {"train": (8, 5, 0, 13, 7), "test": (7, 7, 6)}
@@ -105,21 +105,6 @@ def test_a_mixture_that_a_host_has_no_file_of_is_refused_by_files() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("stages", "why"),
-    [
-        ("shard(3, 1) | batch(3) | repeat(2)", "selects one host"),
-        ("filter(kept=a.npy) | batch(3)", "depends on which they are"),
-        ("zip(train, load(f)) | batch(3)", "what 'load' yields is not known"),
-        ("zip(train, train) | batch(3)", "^--stages read the same more than once, "),
-        ("sample_from_datasets(train, test) | batch(3)", "sample_from_datasets has no seed"),
-    ],
-)
-def test_what_hosts_do_not_share_is_refused(stages: str, why: str) -> None:
-    with pytest.raises((UsageError, UnpredictableOrderError), match=why):
-        shardctl.hosts("mnist", None, {"stages": stages}, hosts=3)
-
-
 # Evaluations of pipelines with stages, played in plain Python.
 
 PLAYED: dict[str, Callable[[list[Example], bool], Iterable[list[Example]]]] = {
@@ -179,25 +164,8 @@ def test_an_evaluation_of_stages_says_what_they_repeat_and_leave_out() -> None:
     assert advice_of(taken) == ("4 of 20 examples lost (20.000%)", "--stages leaves out 4 examples")
 
 
-@pytest.mark.parametrize(
-    ("stages", "batch", "devices", "why"),
-    [
-        ("map", None, 1, "how large is a batch"),
-        ("batch(6)", 2, 2, "make batches of 6, .* leave --batch out"),
-        ("batch(6)", None, 4, "make batches of 6, which --devices 4 are to share"),
-        ("map | repeat | batch(6)", None, 1, "have no end, so the evaluation never ends"),
-        ("zip(train, test) | batch(6)", None, 1, "elements of several examples"),
-        ("read(train) | batch(3) | concatenate(test) | batch(2)", None, 1, "batch"),
-        ("filter | batch(3)", None, 1, "depends on which they are"),
-        ("batch(4) | shuffle(9) | repeat(2) | take(3)", None, 1, "has no seed"),
-    ],
-)
-def test_what_cannot_be_counted_of_an_evaluation_is_refused(
-    stages: str, batch: int | None, devices: int, why: str
-) -> None:
-    spec = None if "train" in stages else "train"
-    with pytest.raises((UsageError, UnpredictableOrderError), match=why):
-        shardctl.evaluate(TOY, spec, {"stages": stages}, batch_per_device=batch, devices=devices)
+def test_what_cannot_be_counted_is_refused() -> None:
+    assert_evaluated(globals(), "stages")
 
 
 def test_counts_do_not_wait_for_seeds_that_move_examples_alone() -> None:

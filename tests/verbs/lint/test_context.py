@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from shardctl.spec.subsplit import SplitRange
 from shardctl.stages.text import parse_stages
 from shardctl.verbs.lint.context import LintContext, Usage, chains, counts_of, num_file_instructions
 from tests.cases import check_cases
-from tests.golden import assert_answers
+from tests.golden import assert_evaluated
 from tests.verbs.lint.lint_cases import linted
 
 FOUR: dict[str, Any] = {"usage": {"hosts": 4}}
@@ -67,8 +66,7 @@ def counted(text: str) -> list[float | None]:
 
 
 def test_files_cycles_and_elements_are_counted_as_on_file() -> None:
-    path = Path(__file__).with_name("golden") / "context.txt"
-    assert_answers(path, lambda question: eval(question, globals()))
+    assert_evaluated(globals(), "context")
 
 
 @pytest.mark.parametrize("name", ["hosts", "take", "max_open_files"])

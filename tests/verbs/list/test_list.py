@@ -128,18 +128,3 @@ def test_metadata_that_is_broken_is_named_and_the_rest_listed(
     assert rows[3] == found_in(data)[2]
     # What the words leave out is not read.
     assert shardctl("list", "blocks", "--data-dir", data).stderr == ""
-
-
-@pytest.mark.parametrize(
-    ("folder", "said"),
-    [
-        ("", "--data-dir '': no such local folder"),
-        ("a\0b", "--data-dir 'a\\x00b': no such local folder"),
-    ],
-)
-def test_a_data_dir_that_is_not_a_folder_is_refused(
-    shardctl: Shardctl, folder: str, said: str
-) -> None:
-    ran = shardctl("list", "--data-dir", folder)
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.startswith(f"error: {said}")

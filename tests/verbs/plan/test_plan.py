@@ -11,6 +11,7 @@ from shardctl.spec.host import Host
 from shardctl.verbs.plan.answer import plan
 from tests.cases import add_cases, counted
 from tests.cli.conftest import Shardctl
+from tests.golden import assert_evaluated
 from tests.spec.tfds_splits import (
     ids_read,
     random_layout,
@@ -20,7 +21,6 @@ from tests.spec.tfds_splits import (
     tfds_splits,
     toy_dataset,
 )
-from tests.strategies import error_line
 
 TOY = {"train": (3, 4, 0, 3), "test": (2,)}
 
@@ -33,31 +33,8 @@ def test_one_host_is_planned_as_it_is_among_all() -> None:
         assert plan(dataset, "all", host=host, drop_remainder=True).plans == (everyone[index],)
 
 
-@pytest.mark.parametrize(
-    ("spec", "hosts", "warnings"),
-    [
-        ("train", None, []),
-        ("train", 10, []),
-        ("train", 11, ["'train': host 10/11 reads no examples"]),
-        ("train", 13, ["'train': 3 hosts read no examples"]),
-        ("test[1:1]", 2, ["'test[1:1]' selects no examples; TFDS refuses to read it"]),
-    ],
-)
-def test_idle_hosts_are_said(spec: str, hosts: int | None, warnings: list[str]) -> None:
-    assert list(plan(toy_dataset(TOY), spec, hosts=hosts).warnings) == warnings
-
-
-@pytest.mark.parametrize(
-    ("hosts", "says"),
-    [
-        (0, "0 hosts: at least 1 is needed"),
-        (-3, "-3 hosts: at least 1 is needed"),
-        (10**9 - 1, "999999999 hosts: at most 1000000 at once; choose one, as --host 0/999999999"),
-        (10**9, "1000000000 hosts: at most 999999999 are counted"),
-    ],
-)
-def test_a_number_of_hosts_that_cannot_be_planned_is_refused(hosts: int, says: str) -> None:
-    assert error_line(lambda: plan(toy_dataset(TOY), "train", hosts=hosts)) == says
+def test_idle_hosts_are_said_and_too_many_refused() -> None:
+    assert_evaluated(globals(), "hosts")
 
 
 def test_every_host_reads_what_tfds_even_splits_reads() -> None:
@@ -107,21 +84,6 @@ def layout(shardctl: Shardctl) -> None:
         "name: toy\nsplits:\n  train: {shard_lengths: [3, 0, 5]}\n"
         f"  many: {{shard_lengths: {ones}}}\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--hosts", 2, "--host", "0/2"), "--host and --hosts together: --host I/N already says"),
-        (("--drop-remainder",), "--drop-remainder needs --hosts N or --host I/N"),
-        (("-f", "ids"), "no format 'ids' here; choose from table, json, yaml, csv"),
-        (("-f", "ids", "-d", "nowhere"), "no format 'ids' here"),
-    ],
-)
-def test_bad_usage_is_one_line(shardctl: Shardctl, options: tuple[object, ...], said: str) -> None:
-    ran = shardctl("plan", "train", *FROM_FILE, *options)
-    assert (ran.exit_code, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
-    assert ran.stderr.startswith(f"error: {said}")
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from shardctl.verbs.quality.metrics import (
     score_of,
     verdict_of,
 )
+from tests.golden import assert_evaluated
 from tests.verbs.quality.quality_orders import even_dataset, in_equal_shards, score
 
 
@@ -43,26 +44,6 @@ def measured(value: float, **changed: Any) -> Metric:
         **changed,
     }
     return Metric(value=value, **named)
-
-
-@pytest.mark.parametrize(
-    ("fault", "value", "score"),
-    [
-        pytest.param("above", 0.1, 1.0, id="as expected"),
-        pytest.param("above", 0.3, 0.5, id="half of the reach above"),
-        pytest.param("above", 0.5, 0.0, id="all of the reach above"),
-        pytest.param("above", 9.0, 0.0, id="far above"),
-        pytest.param("above", -0.3, 1.0, id="below is no fault"),
-        pytest.param("below", -0.1, 0.5, id="half of the reach below"),
-        pytest.param("below", 0.3, 1.0, id="above is no fault"),
-        pytest.param("both", -0.1, 0.5, id="either side, below"),
-        pytest.param("both", 0.3, 0.5, id="either side, above"),
-    ],
-)
-def test_a_metric_loses_by_how_far_off_it_is_on_the_side_of_its_fault(
-    fault: Fault, value: float, score: float
-) -> None:
-    assert measured(value, fault=fault).score == pytest.approx(score)
 
 
 @pytest.mark.parametrize(
@@ -237,28 +218,12 @@ def _score(value: float, expected: float = 0.99, spread: float = 0.001) -> Score
     )
 
 
-@pytest.mark.parametrize(
-    ("score", "verdict"),
-    [
-        (_score(0.0), "weak"),
-        (_score(0.4999), "weak"),
-        (_score(0.5), "fair"),
-        (_score(0.7999), "fair"),
-        (_score(0.8), "good"),
-        (_score(0.9849), "good"),
-        (_score(0.985), "close to uniform"),
-        (_score(1.0), "close to uniform"),
-        # Of few examples a uniform permutation may score 0.9 - 5 * 0.05 = 0.65.
-        (_score(0.6, 0.9, 0.05), "fair"),
-        (_score(0.7, 0.9, 0.05), "cannot tell"),
-        (_score(0.95, 0.9, 0.05), "cannot tell"),
-        (_score(0.1, 0.6, 0.3), "cannot tell"),
-    ],
-)
-def test_a_score_between_the_thresholds(score: Score, verdict: str) -> None:
-    assert verdict_of(score, _order(shuffle_seed=1)) == verdict
-    assert verdict_of(score, _order()) == "no shuffle"
-    assert verdict_of(score, _order(buffer=1000, buffer_seed=1)) == "as good as uniform"
+def test_scores_of_metrics_and_their_verdicts() -> None:
+    assert_evaluated(globals(), "scores")
+    for value in (0.0, 0.5, 0.985):
+        assert verdict_of(_score(value), _order()) == "no shuffle"
+        whole = _order(buffer=1000, buffer_seed=1)
+        assert verdict_of(_score(value), whole) == ("as good as uniform")
 
 
 def test_of_a_few_examples_nothing_can_be_told() -> None:

@@ -23,7 +23,7 @@ from shardctl.verbs.quality.loaders import Ending, LoaderComparison, compare_loa
 from shardctl.verbs.quality.metrics import Metric, score_of
 from shardctl.verbs.quality.what_if import Alternative
 from tests.cli.conftest import Shardctl
-from tests.golden import assert_answers, assert_golden
+from tests.golden import assert_evaluated, assert_golden
 from tests.verbs.quality.quality_orders import even_dataset
 
 _SIZE = ExampleSize(num_bytes=600, num_tensors=2)
@@ -109,8 +109,7 @@ def ending(fewest: int = 5, **counts: Any) -> Ending:
 
 
 def test_single_lines_are_those_on_file() -> None:
-    path = Path(__file__).with_name("golden") / "lines.txt"
-    assert_answers(path, lambda question: eval(question, globals()))
+    assert_evaluated(globals(), "lines")
 
 
 @pytest.mark.parametrize(

@@ -16,79 +16,31 @@ from shardctl.verbs.resume.answer import BufferMode, resume
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.proof import prove
 from tests.cases import FUZZ, check_cases
+from tests.golden import assert_evaluated
 from tests.oracles import interleave_by_hand
 from tests.verbs.resume.resume_cases import TOY, Case, cases, dataset
 
 Example = tuple[str, int]
 
 
-@pytest.mark.parametrize(
-    ("epochs", "drop", "steps", "consumed"),
-    [
-        pytest.param(1, False, 2, 8, id="full batches"),
-        pytest.param(1, False, 3, 11, id="the last holds what is left"),
-        pytest.param(1, True, 2, 8, id="the last is dropped"),
-        pytest.param(2, True, 3, 12, id="batches run on into the next epoch"),
-        pytest.param(2, True, 5, 20, id="only the last of all epochs is dropped"),
-        pytest.param(2, False, 6, 22, id="to the end of all epochs"),
-    ],
-)
-def test_steps_are_batches_of_the_whole_order(
-    epochs: int, drop: bool, steps: int, consumed: int
-) -> None:
-    settings = ReadSettings(batch=4, drop_remainder=drop, epochs=epochs)
-    plan = resume(TOY, "train", settings, steps=steps)
-    assert plan.consumed == consumed
-    assert plan.remaining_total == epochs * 11 - consumed - (epochs * 11 % 4 if drop else 0)
+def test_steps_are_batches_of_the_whole_order_with_or_without_a_seed() -> None:
+    def consumed_and_left(epochs: int, drop: bool, steps: int) -> tuple[int, int]:
+        settings = ReadSettings(batch=4, drop_remainder=drop, epochs=epochs)
+        plan = resume(TOY, "train", settings, steps=steps)
+        left = epochs * 11 - plan.consumed - (epochs * 11 % 4 if drop else 0)
+        assert plan.remaining_total == left
+        return plan.consumed, left
+
+    def left(mode: BufferMode, drop: bool) -> tuple[int, int]:
+        settings = ReadSettings(cycle=1, buffer=3, batch=4, drop_remainder=drop, epochs=2)
+        plan = resume(TOY, "train", settings, steps=2, mode=mode)
+        return plan.remaining, plan.remaining_total
+
+    assert_evaluated(globals(), "steps", consumed_and_left, left)
 
 
-# A buffer of 3 without a seed had read 10 of 11 when 8 were handed out, and held any two of them:
-# to lose none all are read again, to repeat none only the last one.
-@pytest.mark.parametrize(
-    ("mode", "drop", "remaining", "total"),
-    [
-        ("at-least-once", False, 11, 11 + 11),
-        ("at-least-once", True, 11, 20),  # of 22 in batches of 4
-        ("at-most-once", False, 1, 1 + 11),
-        ("at-most-once", True, 1, 12),
-    ],
-)
-def test_batches_that_are_dropped_are_not_left_without_a_seed_either(
-    mode: BufferMode, drop: bool, remaining: int, total: int
-) -> None:
-    settings = ReadSettings(cycle=1, buffer=3, batch=4, drop_remainder=drop, epochs=2)
-    plan = resume(TOY, "train", settings, steps=2, mode=mode)
-    assert (plan.remaining, plan.remaining_total) == (remaining, total)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "settings", "text"),
-    [
-        (
-            {"consumed": 12},
-            {},
-            "--consumed '12': the order has 11 examples; a longer job has more --epochs",
-        ),
-        ({"consumed": -1}, {}, "--consumed '-1': the order has 11 examples; a longer job"),
-        ({"steps": 4}, {"batch": 4}, "--steps '4': the order has 3 batches; a longer job"),
-        # 3 epochs of 11 examples are 8.25 batches of 4.
-        (
-            {"steps": 10},
-            {"batch": 4, "epochs": 3},
-            "'10': the order has 9 batches; a longer job has more --epochs, or is in a later "
-            "--pass-index$",
-        ),
-        ({"steps": 1}, {}, "steps needs --batch N"),
-        ({}, {}, "--consumed N, or --steps S"),
-        ({"consumed": 1, "steps": 1}, {"batch": 1}, "--consumed N, or --steps S"),
-        ({"consumed": 1, "mode": "fast"}, {}, 'mode="fast": choose from exact-order, exactly-once'),
-    ],
-)
-def test_a_place_outside_the_order_is_refused(
-    arguments: dict[str, Any], settings: dict[str, Any], text: str
-) -> None:
-    with pytest.raises(UsageError, match=text):
-        resume(TOY, "train", ReadSettings(**settings), **arguments)
+def test_a_place_outside_the_order_is_refused() -> None:
+    assert_evaluated(globals(), "outside")
 
 
 @pytest.mark.parametrize("mode", [None, "exactly-once"])

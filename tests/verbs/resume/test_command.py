@@ -34,15 +34,6 @@ def file(shard: int) -> str:
     return f"toy-train.tfrecord-{shard:05}-of-00003"
 
 
-@pytest.mark.parametrize("risk", ["0", "-1", "nan", "inf", "few", "3.5"])
-def test_a_risk_that_is_none_is_refused(shardctl: Shardctl, toy: Path, risk: str) -> None:
-    options = ("resume", "--consumed", 6, "--buffer", 3, "-d", toy, "--mode", "at-least-once")
-    ran = shardctl(*options, f"--risk={risk}")
-    assert ran.exit_code == 2
-    assert f"--risk '{risk}': " in ran.stderr
-    assert "above 0 and at most the size of the buffer" in ran.stderr
-
-
 def test_the_ending_of_the_file_chooses_the_format(shardctl: Shardctl, toy: Path) -> None:
     for name in ("plan.json", "plan.yaml", "plan.YML"):
         ran = shardctl("resume", "--consumed", 3, "-d", toy, "-o", name)
@@ -83,28 +74,6 @@ def test_a_script_for_a_framework_is_python_without_saying_so(
     shardctl("resume", *stopped, "--mode", "exact-order", "-o", "plan.yaml")
     of_file = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--for", framework)
     assert of_file == printed
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--for", "torch"), "--for 'torch': choose from loop, keras, flax"),
-        (("--for", "keras", "-f", "json"), "no format 'json' here; choose from python"),
-        (("--for", "keras", "-o", "plan.yaml"), "no format 'yaml' here; choose from python"),
-        (("--for", "keras", "--hosts", 2, "--to-hosts", 3), "is shared among other hosts"),
-        (("--for", "keras", "--host", "1/2"), "nothing in it joins the gradients of several hosts"),
-        (("--for", "keras", "--buffer", 3), "--mode at-most-once skips it"),
-        (("--for", "loop", "--shuffle-files"), "another order in each run; give --shuffle-seed N"),
-    ],
-)
-def test_a_script_that_would_not_go_on_is_refused(
-    shardctl: Shardctl, toy: Path, options: tuple[str, ...], said: str
-) -> None:
-    ran = shardctl("resume", "--consumed", 4, "--batch", 2, "-d", toy, *options)
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert said in ran.stderr
-    assert ran.stderr.count("\n") == 1
-    assert not Path("plan.yaml").exists()
 
 
 def test_a_plan_is_checked_against_its_dataset(shardctl: Shardctl, toy: Path) -> None:
@@ -278,44 +247,6 @@ def test_a_dataset_that_is_named_wins_over_what_a_plan_says(
         "error: plan.yaml: no file or folder 'big.yaml'; say where the plan's dataset is with "
         "--dataset REF\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ((), "say how far the pipeline got, in one way"),
-        (("--consumed", 1, "--steps", 1), "say how far the pipeline got, in one way"),
-        (("--consumed", 12), "--consumed '12': the order has 11 examples"),
-        (("--consumed", "x"), "--consumed 'x': a whole number"),
-        (("--consumed", "1,2"), "one a host is for --hosts N --to-hosts M"),
-        (("--steps", 1), "--steps needs --batch N"),
-        (("--consumed", 1, "--hosts", 2), "give both, or neither"),
-        (("--consumed", 1, "--to-hosts", 2), "give both, or neither"),
-        (("--consumed", 1, "--mode", "fast"), "--mode 'fast': choose from"),
-        (
-            ("--consumed", 1, "--hosts", 2, "--to-hosts", 1, "--mode", "exact-order"),
-            "other hosts have another order",
-        ),
-        (("--consumed", 1, "--shuffle-files"), "or plan from a log with --seen FILE"),
-        (("--consumed", 1, "-f", "npy"), "no format 'npy' here"),
-        (("--seen", "none"), "cannot read 'none': no such file"),
-        (("--seen", "none", "--hosts", 2), "--hosts with --seen"),
-        (("--plan", "none"), "cannot read 'none': no such file"),
-        (("--consumed", 1, "--allow-version"), "--allow-version is for a plan file; name one with"),
-        (("--plan", "none", "--cycle", 2), "--cycle with --plan"),
-        (("--plan", "none", "--pass", 2), "--pass-index with --plan"),
-        (("--plan", "none", "--consumed", 2), "--consumed with --plan"),
-        (("train", "--plan", "none"), "SPEC with --plan"),
-    ],
-)
-def test_bad_usage_is_one_line(
-    shardctl: Shardctl, toy: Path, options: tuple[object, ...], text: str
-) -> None:
-    ran = shardctl("resume", *options, "-d", toy)
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("error: ")
-    assert ran.stderr.count("\n") == 1
-    assert text in ran.stderr
 
 
 def test_a_plan_that_would_not_be_read_back_is_not_written(

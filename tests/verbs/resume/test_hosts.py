@@ -13,7 +13,7 @@ from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
-from shardctl.saved.resume_plan import MAX_HOSTS, ResumePlan
+from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.reads import reads_of
@@ -24,6 +24,7 @@ from shardctl.verbs.resume.hosts import HostsMode, resume_on_hosts
 from shardctl.verbs.resume.proof import prove
 from shardctl.verbs.resume.rest_of_epoch import even_shares
 from tests.cases import FUZZ, check_cases
+from tests.golden import assert_evaluated
 from tests.order.order_cases import changed, read_settings
 from tests.strategies import shard_lengths
 from tests.verbs.resume.plan_cases import TOY as BIG
@@ -45,26 +46,8 @@ def test_a_host_without_examples_is_in_no_epoch() -> None:
     assert (plan.epoch, plan.remaining, plan.num_further_epochs) == (0, 1, 2)
 
 
-@pytest.mark.parametrize(
-    ("settings", "arguments", "text"),
-    [
-        ({}, {"consumed": [1, 2, 3]}, "consumed names 3 counts for --hosts 2"),
-        ({}, {"consumed": [6, 6]}, "host 1 of 2: --consumed '6': the order has 5 examples"),
-        ({}, {"consumed": [1], "to_hosts": 0}, "--to-hosts 0: a number from 1"),
-        ({}, {"consumed": [1], "hosts": 0}, "--hosts 0: a number from 1"),
-        ({"host": Host(index=0, count=2)}, {"consumed": [1]}, "leave --host out"),
-        ({"repeat_files": True}, {"consumed": [1]}, "--repeat-files with --to-hosts"),
-        ({}, {}, "host 0 of 2: say how far"),
-        ({}, {"consumed": 1, "to_hosts": MAX_HOSTS + 1}, "a number from 1 to 100000 is needed"),
-    ],
-)
-def test_what_cannot_be_shared_is_refused(
-    settings: dict[str, Any], arguments: dict[str, Any], text: str
-) -> None:
-    with pytest.raises(UsageError, match=text):
-        resume_on_hosts(
-            TOY, "train", ReadSettings(**settings), **{"hosts": 2, "to_hosts": 1, **arguments}
-        )
+def test_what_cannot_be_shared_is_refused() -> None:
+    assert_evaluated(globals(), "not_shared")
 
 
 @dataclass(frozen=True, kw_only=True)

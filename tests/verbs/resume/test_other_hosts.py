@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
@@ -18,6 +17,7 @@ from shardctl.settings.read_settings import as_settings
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.hosts import resume_on_hosts, undropped
 from shardctl.verbs.resume.proof import prove
+from tests.golden import assert_evaluated
 from tests.verbs.resume.resume_cases import TOY, dataset
 from tests.verbs.resume.test_hosts import read_by
 
@@ -147,34 +147,8 @@ def test_new_hosts_drop_of_the_rest_and_of_each_epoch(
     assert any("each new host drops its partial last batch" in text for text in plan.warnings)
 
 
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"stages": "shard(4, 0) | repeat(2) | cache"}, "not stated how --hosts 2"),
-        ({"stages": "read(train, host='0/4') | cache"}, "not stated how --hosts 2"),
-        ({"stages": "shard(4, 1) | batch(2)"}, "not stated how --hosts 2"),
-        ({"stages": "zip(read(train), read(test))"}, "not stated how --hosts 2"),
-        ({"stages": "concatenate(read(test))"}, "not stated how --hosts 2"),
-        ({"stages": "zip(read(train) | shard(2, 0), read(test))"}, "not stated how --hosts 2"),
-        ({"stages": "shard(2, 0) | repeat | shuffle(3, seed=1)"}, "without end: nothing is left"),
-        ({"stages": "cache | take(5)", "host": "0/2"}, "leave --host out"),
-        ({"loader": "torch", "host": "0/2"}, "leave --host out"),
-        ({"stages": "cache | take(5)"}, "--to-hosts 0: a number from 1"),
-        ({"stages": "cache | take(0)"}, "host 0 of 2: --consumed '1': the order has 0 examples"),
-        ({"stages": "shard(2, 0) | shuffle(3) | take(4)"}, "has no seed"),
-        (
-            {"stages": "shard(2, 0) | take(5) | shuffle(3, seed=1)", "mode": "at-most-once"},
-            "it is unknown how far the stages have",
-        ),
-    ],
-)
-def test_what_cannot_be_shared_is_refused(settings: dict[str, Any], text: str) -> None:
-    to_hosts = 0 if "to-hosts" in text else 3
-    spec = None if "read(" in str(settings) else "train"
-    settings = dict(settings)
-    mode: Any = settings.pop("mode", "exactly-once")
-    with pytest.raises((UsageError, UnpredictableOrderError), match=text):
-        resume_on_hosts(TOY, spec, settings, hosts=2, to_hosts=to_hosts, consumed=1, mode=mode)
+def test_what_cannot_be_shared_is_refused() -> None:
+    assert_evaluated(globals(), "no_other_hosts")
 
 
 def test_a_source_is_shared_with_every_new_host() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.plan_order import plan_order
-from shardctl.saved.resume_plan import WITHOUT_END, BatchCall, ResumePlan, TakeCall
+from shardctl.saved.resume_plan import WITHOUT_END, ResumePlan, TakeCall
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.part import Stage
 from shardctl.stages.stages import (
@@ -30,6 +30,7 @@ from shardctl.stages.text import parse_stages, text_of
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.proof import prove
 from tests.cases import FUZZ, check_cases
+from tests.golden import assert_evaluated
 from tests.oracles import interleave_by_hand
 from tests.pipelines.random_pipelines import Sized, pipelines
 from tests.verbs.resume.resume_cases import dataset, entries
@@ -42,40 +43,14 @@ def staged(text: str, **settings: Any) -> ReadSettings:
     return ReadSettings(stages=parse_stages(text), **settings)
 
 
-@pytest.mark.parametrize(
-    ("text", "consumed", "rows", "calls"),
-    [
-        # Cycle 1: files one after the other. Of 11 examples the stages keep [2, 9).
-        ("skip(2) | take(7)", 2, [(1, 1, 4), (2, 0, 3)], (TakeCall(count=5),)),
-        (
-            "skip(2) | batch(3) | take(2)",
-            3,
-            [(1, 2, 3), (2, 0, 3)],
-            (TakeCall(count=3), BatchCall(batch_size=3, drop_remainder=False)),
-        ),
-        # Batches of 4: skip one of them, 7 examples are left, the last 3 dropped.
-        (
-            "batch(4, drop_remainder=True) | skip(1)",
-            0,
-            [(1, 1, 4), (2, 0, 3)],
-            (TakeCall(count=4), BatchCall(batch_size=4, drop_remainder=True)),
-        ),
-        ("map | skip(3) | prefetch(2)", 5, [(2, 0, 3)], ()),
-        ("batch(4) | skip(1) | unbatch", 1, [(1, 2, 3), (2, 0, 3)], ()),
-        ("skip(2) | take(7)", 7, [], (TakeCall(count=0),)),
-        ("cache | take(4)", 0, [(0, 0, 3), (1, 0, 5), (2, 0, 3)], (TakeCall(count=4),)),
-        ("test | skip(1)", 1, [(0, 2, 2)], ()),
-    ],
-)
-def test_what_only_cuts_goes_on_by_file_instructions(
-    text: str, consumed: int, rows: list[tuple[int, int, int]], calls: tuple[Any, ...]
-) -> None:
-    plan = resume(TOY, None, staged(text, cycle=1), consumed=consumed)
-    assert plan.continued_by == "file_instructions"
-    assert plan.exact
-    assert entries(plan) == rows
-    assert plan.after_read == calls
-    assert prove(TOY, plan).holds
+def test_what_only_cuts_goes_on_by_file_instructions() -> None:
+    def cut(text: str, consumed: int) -> object:
+        plan = resume(TOY, None, staged(text, cycle=1), consumed=consumed)
+        assert (plan.continued_by, plan.exact) == ("file_instructions", True)
+        assert prove(TOY, plan).holds
+        return entries(plan), plan.after_read
+
+    assert_evaluated(globals(), "cuts", cut)
 
 
 @pytest.mark.parametrize(
@@ -112,25 +87,8 @@ def test_a_pipeline_without_end_goes_on_without_end() -> None:
     assert resume(TOY, None, cut, consumed=150).remaining == 0
 
 
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ({"consumed": 10}, "the order has 9 examples"),
-        ({"consumed": -1}, "the order has 9 examples"),
-        ({"steps": 5}, "the order has 3 batches"),
-        ({"steps": -1}, "the order has 3 batches"),
-        ({}, "say how far"),
-        ({"steps": 1, "consumed": 1}, "say how far"),
-        ({"steps": 1, "mode": "at-most-once"}, "plan from a log"),
-    ],
-)
-def test_a_place_that_is_not_there_is_refused(how: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        resume(TOY, None, staged("skip(2) | batch(3) | skip(0) | map | cache"), **how)
-    with pytest.raises(
-        UsageError, match=r"^--steps needs --batch N, or a batch among the --stages"
-    ):
-        resume(TOY, None, staged("skip(2) | take(4)"), steps=1)
+def test_a_place_that_is_not_there_is_refused() -> None:
+    assert_evaluated(globals(), "staged")
 
 
 CUTS: tuple[Any, ...] = (

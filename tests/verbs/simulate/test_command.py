@@ -99,30 +99,6 @@ def test_options_win_over_the_settings_of_the_project(
         assert ids_of(shardctl("simulate", "-f", "ids", "--take", 3)) == [5, 8, 0]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        (["--skip", "15"], "--skip 15: the order has 14 examples"),
-        (["--take", "-2"], "--take"),
-        (["--skip", "-1"], "--skip '-1': a whole number, at least 0, is needed"),
-        (["-f", "xml"], "no format 'xml' here; choose from table, json, yaml, csv, svg, ids"),
-        (["train+test", "-f", "npy"], "npy holds numbers, and train+test reads several splits"),
-        (["--shuffle-files"], "another order in each run; give --shuffle-seed N"),
-        (["--buffer", "9"], "--buffer-seed N"),
-        (["--repeat-files", "--pass", "1"], "build the dataset anew"),
-        (["--host", "0/9", "--host-by", "files"], "3 file instructions for 9 hosts"),
-    ],
-)
-def test_what_cannot_be_simulated_is_one_line(
-    shardctl: Shardctl, toy: tuple[str, str], arguments: list[str], error: str
-) -> None:
-    ran = shardctl("simulate", *toy, *arguments)
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("error: ")
-    assert ran.stderr.count("\n") == 1
-    assert error in ran.stderr
-
-
 def test_a_file_holds_what_stdout_would(shardctl: Shardctl, toy: tuple[str, str]) -> None:
     for name in ("table", "json", "yaml", "csv", "ids", "tfds-ids", "jsonl"):
         printed = shardctl("simulate", *toy, "-f", name).stdout

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.cli.conftest import Shardctl
-from tests.forked_scripts import forking_commands
 
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [30, 40, 50]}, test: {shard_lengths: [5]}}\n"
 
@@ -24,22 +21,6 @@ def layout(shardctl: Shardctl) -> Path:
     path = Path("toy.yaml")
     path.write_text(LAYOUT)
     return path
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        ("-f csv", 2, "error: no format 'csv' here; choose from yaml, json"),
-        ("--shuffle-files -o order.yaml", 2, "--shuffle-seed"),
-        ("train[:0shard]", 0, "warning:"),
-    ],
-)
-def test_what_is_refused_or_surprises_is_said(
-    words: str, code: int, said: str, shardctl: Shardctl
-) -> None:
-    ran = shardctl("snapshot", *words.split(), "-d", "toy.yaml")
-    assert (ran.exit_code, said in ran.stderr) == (code, True)
-    assert not Path("order.yaml").exists()
 
 
 @pytest.mark.parametrize(
@@ -67,31 +48,6 @@ def test_what_is_said_to_come_next_finds_the_dataset_again(
     compared = shardctl(*shlex.split(said)[1:])
     assert compared.stdout.startswith("an order.yaml matches the current order: ")
     assert compared.exit_code == 0
-
-
-@pytest.mark.slow
-def test_every_run_and_folder_gives_the_same_bytes(tmp_path: Path) -> None:
-    """Neither the hash seed, nor the locale, the time zone, the umask or the folder count."""
-    texts = set()
-    program = ["-m", "shardctl", "snapshot", "train+test"]
-    for number, zone in enumerate(("UTC", "Asia/Tokyo")):
-        folder = tmp_path / f"copy {number}"
-        folder.mkdir()
-        (folder / "toy.yaml").write_text(LAYOUT)
-        environment = {
-            **os.environ,
-            "PYTHONHASHSEED": str(number),
-            "TZ": zone,
-            "LC_ALL": ("C", "C.UTF-8")[number],
-            "COLUMNS": str(40 + 100 * number),
-        }
-        words = [*program, "-d", "toy.yaml", "--shuffle-seed", "3", "-o", "order.yaml"]
-        if number:
-            subprocess.run([sys.executable, *words], cwd=folder, env=environment, check=True)
-        else:  # it has the hash seed of the process that it is forked from
-            assert forking_commands().run([words], folder, environments=[environment])[0].code == 0
-        texts.add((folder / "order.yaml").read_bytes())
-    assert len(texts) == 1
 
 
 BIG = "splits: {train: {num_examples: 100, num_shards: 7}}\n"
