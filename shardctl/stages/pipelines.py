@@ -121,6 +121,9 @@ def with_sources_read(pipeline: ast.Pipeline) -> ast.Pipeline:
     >>> made = with_sources_read(ast.Pipeline(source=ast.Zip(inputs=(one, one))))
     >>> [read.data for read in readers_of(made)]
     ['range(4)', 'range(4)-2']
+    >>> turns = ast.InterleaveDatasets(inputs=(one,), choices=ast.Pipeline(source=ast.Range(stop=2)))
+    >>> with_sources_read(ast.Pipeline(source=turns)).source.choices.source
+    Range(stop=2)
     """
     numbers: Counter[Part] = Counter()
     shared: dict[str, Part] = {}
@@ -131,7 +134,7 @@ def with_sources_read(pipeline: ast.Pipeline) -> ast.Pipeline:
         if isinstance(part, ast.Range | ast.Counter):
             numbers[part] += 1
             return part.as_read(numbers[part])
-        if isinstance(part, ast.ChooseFromDatasets):
+        if isinstance(part, ast.Choosing):
             return replace(part, inputs=tuple(map(whole, part.inputs)))
         if not isinstance(part, ast.Shared):
             return part.mapped(whole)
