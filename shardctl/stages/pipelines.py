@@ -121,9 +121,9 @@ def with_sources_read(pipeline: ast.Pipeline) -> ast.Pipeline:
     >>> made = with_sources_read(ast.Pipeline(source=ast.Zip(inputs=(one, one))))
     >>> [read.data for read in readers_of(made)]
     ['range(4)', 'range(4)-2']
-    >>> turns = ast.InterleaveDatasets(inputs=(one,), choices=ast.Pipeline(source=ast.Range(stop=2)))
+    >>> turns = ast.InterleaveDatasets(inputs=(one,), choices=one)
     >>> with_sources_read(ast.Pipeline(source=turns)).source.choices.source
-    Range(stop=2)
+    Range(stop=4)
     """
     numbers: Counter[Part] = Counter()
     shared: dict[str, Part] = {}
