@@ -22,7 +22,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import of_one_reader, settings_of_read, stages_of
 from shardctl.spec.subsplit import Resolved, SplitRange, default_spec, resolve_subsplit
 from shardctl.stages import stages as ast
-from shardctl.stages.pipelines import parts_of, readers_of, sources_of
+from shardctl.stages.pipelines import extent, parts_of, readers_of, sources_of
 from shardctl.stages.text import text_of
 
 
@@ -292,7 +292,7 @@ def progress_of(
         UsageError: it would take more than a day, or has more positions than an int64 holds.
     """
     # Upper bounds suffice: this decides about a progress bar and a refusal, not about an answer.
-    examples, _ = _extent(stages, sizes)
+    examples, _ = extent(stages, sizes)
     if INT64_MAX < examples < inf:
         raise refused("{stages} repeat too often: positions go up to {}", INT64_MAX)
     is_counted = any(isinstance(part, _COUNTED) for part in parts_of(stages))
@@ -301,39 +301,3 @@ def progress_of(
     # To know where a later pass begins, the earlier ones are followed as well.
     total = int(examples * (pass_index + 1))
     return Progress("examples of the stages", total, per_second=PER_SECOND, instead=_LESS)
-
-
-def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[float, float]:
-    """Return upper bounds: of the examples that are yielded, and of those in one element."""
-    # Floats, so that "without end" is inf and products cannot overflow.
-    source, examples, width = pipeline.source, inf, 1.0
-    if isinstance(source, ast.Read):
-        examples = sizes[source]
-    elif isinstance(source, ast.Padding):
-        examples = source.count
-    elif source.fed_by:
-        several, widths = zip(*(_extent(one, sizes) for one in source.fed_by), strict=True)
-        examples, width = sum(several), sum(widths)
-        if isinstance(source, ast.InterleaveDatasets):
-            examples = inf if examples else 0  # it may open them again and again
-    for stage in pipeline.stages:
-        match stage:
-            case ast.Repeat():
-                often = inf if stage.count is None else stage.count
-                examples = examples * often if examples else 0
-            case ast.Batch():
-                width *= stage.size
-            case ast.Window():
-                # An element is in as many windows as begin within one.
-                examples *= -(-stage.span // (stage.shift or stage.size)) if examples else 1
-                width *= stage.size
-            case ast.GroupByWindow() | ast.FlatMap():  # of which the data decides
-                examples, width = (inf if examples else 0), INT64_MAX
-            # A negative count takes all. `take` counts elements, which hold `width` examples at
-            # most.
-            case ast.Take() if stage.count >= 0:
-                examples = min(examples, stage.count * width)
-            case ast.Concatenate():
-                others, other_width = _extent(stage.other, sizes)
-                examples, width = examples + others, max(width, other_width)
-    return examples, width

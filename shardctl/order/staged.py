@@ -36,7 +36,7 @@ from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import stages_of
 from shardctl.spec.reads import joined
-from shardctl.stages.pipelines import parts_of, readers_of, sources_of
+from shardctl.stages.pipelines import extent, parts_of, readers_of, sources_of
 from shardctl.stages.stages import (
     ByData,
     FlatMap,
@@ -165,8 +165,11 @@ class StagedOrder(Order):
         if self.dataset.file_format != POSITIONS:
             return False
         repeats = (part.count or 0 for part in parts_of(self.stages) if isinstance(part, Repeat))
-        node, sizes = self._node, [order.epoch_size for order in self._orders]
-        most = node.num_elements if node.is_counted else max(sizes)
+        node, sizes = self._node, {read: one.epoch_size for read, one in self.readers.items()}
+        most: float = node.num_elements
+        if not node.is_counted:
+            # What may repeat without end is bounded by its sources alone.
+            most = min(extent(self.stages, sizes)[0], max(sizes.values()))
         return most > _FAR or max(repeats, default=0) > _MOST_TIMES
 
     @cached_property

@@ -6,13 +6,14 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import quoted
+from shardctl.base.tfds_rules import POSITIONS
 from shardctl.errors import DatasetError, ShardctlError
 from shardctl.files.atomic import new_file
 from shardctl.iteration.regrouped import Kept
@@ -134,7 +135,22 @@ def kept_of_scan(call: str, path: str, codes: ExampleCodes | None) -> Kept:
     scan, shown = read_scan(path), quoted(path, 200)
     if scan.call != call:
         raise DatasetError(f"{shown} is a scan of {scan.call}, and not of {call}; {AGAIN}")
-    own = "" if codes is None else codes.scanned_dataset.fingerprint
-    if scan.fingerprint != own:
-        raise DatasetError(f"{shown} is a scan of another dataset, or it has changed; {AGAIN}")
-    return scan.kept(codes, shown)
+    is_counted = codes is None or codes.scanned_dataset.file_format == POSITIONS
+    other = DatasetError(f"{shown} is a scan of another dataset, or it has changed; {AGAIN}")
+    if scan.fingerprint != (
+        "" if codes is None or is_counted else codes.scanned_dataset.fingerprint
+    ):
+        raise other
+    if codes is None or not is_counted:
+        return scan.kept(codes, shown)
+    # Counted elements are of one source, whichever of the pipeline it is.
+    kept = scan.kept(None, shown)
+    sizes = np.array([split.num_examples for split in codes.dataset.splits])
+
+    def of(wanted: Int64s) -> Int64s:
+        split, _, index = codes.places(wanted)
+        if np.any(sizes[split] != len(scan.values.get("", ()))):
+            raise other
+        return kept.values(index)
+
+    return replace(kept, values=of)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import count
+from math import inf
 from typing import cast
 
+from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.stages import stages as ast
 from shardctl.stages.part import Part, Source, Stage
 
@@ -119,6 +121,9 @@ def with_sources_read(pipeline: ast.Pipeline) -> ast.Pipeline:
     >>> made = with_sources_read(ast.Pipeline(source=ast.Zip(inputs=(one, one))))
     >>> [read.data for read in readers_of(made)]
     ['range(4)', 'range(4)-2']
+    >>> turns = ast.InterleaveDatasets(inputs=(one,), choices=one)
+    >>> with_sources_read(ast.Pipeline(source=turns)).source.choices.source
+    Range(stop=4)
     """
     numbers: Counter[Part] = Counter()
     shared: dict[str, Part] = {}
@@ -129,7 +134,7 @@ def with_sources_read(pipeline: ast.Pipeline) -> ast.Pipeline:
         if isinstance(part, ast.Range | ast.Counter):
             numbers[part] += 1
             return part.as_read(numbers[part])
-        if isinstance(part, ast.ChooseFromDatasets):
+        if isinstance(part, ast.Choosing):
             return replace(part, inputs=tuple(map(whole, part.inputs)))
         if not isinstance(part, ast.Shared):
             return part.mapped(whole)
@@ -205,3 +210,41 @@ def open_stages(pipeline: ast.Pipeline, *, global_seed: int | None = None) -> tu
     deterministic = options_of(pipeline).deterministic
     found = ((part, part.why_open(deterministic, global_seed)) for part in as_built(pipeline))
     return tuple(OpenStage(stage=stage, reason=reason) for stage, reason in found if reason)
+
+
+def extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[float, float]:
+    """Return upper bounds: of the examples that are yielded, and of those in one element."""
+    # Floats, so that "without end" is inf and products cannot overflow.
+    source, examples, width = pipeline.source, inf, 1.0
+    if isinstance(source, ast.Read):
+        examples = sizes[source]
+    elif isinstance(source, ast.Padding):
+        examples = source.count
+    elif source.fed_by:
+        several, widths = zip(*(extent(one, sizes) for one in source.fed_by), strict=True)
+        examples, width = sum(several), sum(widths)
+        if isinstance(source, ast.InterleaveDatasets):
+            examples = inf if examples else 0  # it may open them again and again
+    for stage in pipeline.stages:
+        match stage:
+            case ast.Repeat():
+                often = inf if stage.count is None else stage.count
+                examples = examples * often if examples else 0
+            case ast.Batch():
+                width *= stage.size
+            case ast.Window():
+                # An element is in as many windows as begin within one.
+                examples *= -(-stage.span // (stage.shift or stage.size)) if examples else 1
+                width *= stage.size
+            case ast.GroupByWindow() | ast.FlatMap():  # of which the data decides
+                # Groups hold each example once.
+                is_more = examples and isinstance(stage, ast.FlatMap)
+                examples, width = (inf if is_more else examples), INT64_MAX
+            # A negative count takes all. `take` counts elements, which hold `width` examples at
+            # most.
+            case ast.Take() if stage.count >= 0:
+                examples = min(examples, stage.count * width)
+            case ast.Concatenate():
+                others, other_width = extent(stage.other, sizes)
+                examples, width = examples + others, max(width, other_width)
+    return examples, width

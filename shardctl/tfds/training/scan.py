@@ -200,13 +200,15 @@ class _Scanned:
         else:
             shape = (source.size, *([len(scan.sizes)] if scan.sizes else []))
             column = np.full(shape, UNSEEN)
-        is_unseen = column.reshape(len(column), -1)[:, 0] == UNSEEN
+        is_unseen = (column[:, 0] if packer else column) == UNSEEN
         missing = np.any(source.wanted, axis=0) & is_unseen & self._reached(folder, source)
         what = f"examples scanned for {scan.call}"
         progress = Progress(what, int(missing.sum()), per_second=1000)
         for one in source.wanted:
             if (codes := np.flatnonzero(missing & one)).size:
                 self._read(source, scan, column, codes, path, progress)
+        if not source.size and self.by == "passes":
+            self._keep(scan, source, column, path)  # of nothing
         if packer is not None:
             self._check_rows(packer, source, column)
         if self.by == "key" and not scan.has_windows():

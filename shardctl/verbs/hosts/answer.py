@@ -10,7 +10,8 @@ from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
-from shardctl.base.text import choices, counted, in_short, quoted
+from shardctl.base.text import choices, counted, in_short, printable, quoted
+from shardctl.base.tfds_rules import POSITIONS
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
 from shardctl.settings.keywords import OrderSettings, Unpack
@@ -135,6 +136,12 @@ def hosts(
     ([('even', 0), ('files', 0), ('examples', 0)], 'files')
     """
     sharing = sharing_of(as_dataset(dataset), spec, as_settings(settings))
+    whole = sharing.resolved.dataset
+    if whole.file_format == POSITIONS and sharing.settings.loader == "tfds":
+        raise UsageError(
+            f"{printable(whole.title)} has no files for TFDS to share: each host takes its part by "
+            "a stage of the pipeline, --stages 'range(N) | shard(HOSTS, INDEX)'"
+        )
     counts = (hosts,) if isinstance(hosts, int) else tuple(hosts)
     for count in counts:
         if not 1 <= count <= MAX_NUM_HOSTS:

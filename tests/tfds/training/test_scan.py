@@ -213,6 +213,21 @@ def test_a_filter_behind_a_mixture_is_scanned_in_each_of_its_sources(world: Any,
     is_answered(make, scanned(make()), list)
 
 
+def test_elements_of_sources_without_files_are_scanned(tf: Any) -> None:
+    sets = tf.data.Dataset
+    odd = sets.range(1, 22).filter(lambda row: row % 2 == 1)
+
+    def make() -> Any:
+        return odd.repeat(2).group_by_window(lambda x: x % 3, lambda k, w: w.batch(2), 4)
+
+    is_answered(make, scanned(make()), list)
+    mixed = sets.sample_from_datasets([odd.shuffle(4, seed=1), sets.range(1, 30)], seed=1)
+    found = scanned(mixed).ids()
+    assert [int(one.rpartition(":")[2]) + 1 for one in found] == list(mixed.as_numpy_iterator())
+    # Nothing at all is scanned, too.
+    assert scanned(sets.range(0).filter(lambda row: row > 1)).ids().tolist() == []
+
+
 def test_scans_of_one_function_over_two_splits_are_kept_together(world: Any, tf: Any) -> None:
     def kept(split: str) -> Any:
         return world(split).map(lambda example: example["id"]).filter(lambda row: row % 3 == 0)

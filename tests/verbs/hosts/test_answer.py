@@ -185,3 +185,8 @@ def test_advice_and_reasons_are_these() -> None:
 def test_epochs_of_more_examples_than_63_bits_count_are_refused() -> None:
     with pytest.raises(UsageError, match="--epochs 4611686018427387904 of 8 examples is too many"):
         hosts(toy(4, 4), "train", ReadSettings(epochs=1 << 62), hosts=2)
+
+
+def test_a_source_without_files_is_not_shared_by_tfds() -> None:
+    with pytest.raises(UsageError, match="has no files for TFDS to share"):
+        hosts("range(23)", hosts=2)
