@@ -135,21 +135,20 @@ def kept_of_scan(call: str, path: str, codes: ExampleCodes | None) -> Kept:
     scan, shown = read_scan(path), quoted(path, 200)
     if scan.call != call:
         raise DatasetError(f"{shown} is a scan of {scan.call}, and not of {call}; {AGAIN}")
-    is_counted = codes is None or codes.scanned_dataset.file_format == POSITIONS
     other = DatasetError(f"{shown} is a scan of another dataset, or it has changed; {AGAIN}")
-    if scan.fingerprint != (
-        "" if codes is None or is_counted else codes.scanned_dataset.fingerprint
-    ):
-        raise other
-    if codes is None or not is_counted:
+    if scan.fingerprint == ("" if codes is None else codes.scanned_dataset.fingerprint):
         return scan.kept(codes, shown)
-    # Counted elements are of one source, whichever of the pipeline it is.
-    kept = scan.kept(None, shown)
+    if codes is None or codes.scanned_dataset.file_format != POSITIONS or len(scan.values) != 1:
+        raise other
+    # Counted elements are of one source, whichever of the pipeline it is: the name of the scan has a
+    # hash of it, down to its values.
+    (values,) = scan.values.values()
+    kept = replace(scan, values={"": values}).kept(None, shown)
     sizes = np.array([split.num_examples for split in codes.dataset.splits])
 
     def of(wanted: Int64s) -> Int64s:
         split, _, index = codes.places(wanted)
-        if np.any(sizes[split] != len(scan.values.get("", ()))):
+        if np.any(sizes[split] != len(values)):
             raise other
         return kept.values(index)
 

@@ -66,7 +66,7 @@ def test_padding_and_what_no_host_reads_is_said() -> None:
         plan = hosts(TOY, "train", settings, hosts=num_hosts)
         return "\n".join(advice(plan.comparisons[0], plan.settings))
 
-    assert_evaluated(globals(), "padding", said)
+    assert_evaluated(globals(), "padding-said", said)
 
 
 def test_streams_are_uneven_or_read_everything() -> None:
