@@ -197,7 +197,8 @@ DATASET_INFO_FILENAME = "dataset_info.json"
 FEATURES_FILENAME = "features.json"
 
 
-# A range beyond it counts on without end, as that of `enumerate` does.
+# A range beyond it counts on without end, as that of `enumerate` does (to the largest int64,
+# tensorflow/python/data/ops/dataset_ops.py).
 LONGEST_RANGE = (1 << 62) - 1
 
 
@@ -209,9 +210,10 @@ FILE_FORMATS = ("tfrecord", "riegeli", "array_record", "parquet")
 # None of TFDS core/file_adapters.py, FileFormat: MosaicML Streaming's, WebDataset's tar, Arrow of
 # Hugging Face Datasets. Their examples are counted too; TFDS reads none of them.
 OTHER_FORMATS = ("mds", "webdataset", "arrow")
-# What tf.data reads line by line, or in pieces of one length; TFDS reads none of them.
-LINE_FORMATS = ("text", "csv", "fixed_length")
-RECORD_FORMATS = FILE_FORMATS + OTHER_FORMATS + LINE_FORMATS
+# What tf.data reads line by line, or in pieces of one length; TFDS reads none of them
+# (tensorflow/python/data/ops/readers.py).
+_LINE_FORMATS = ("text", "csv", "fixed_length")
+RECORD_FORMATS = FILE_FORMATS + OTHER_FORMATS + _LINE_FORMATS
 POSITIONS = "positions"  # of elements that no file of a dataset holds
 
 
@@ -221,7 +223,7 @@ def has_builder(file_format: str) -> bool:
     >>> has_builder("tfrecord"), has_builder("tfrecord + positions")
     (True, False)
     """
-    return not {*file_format.split(" + ")} & {POSITIONS, *LINE_FORMATS}
+    return not {*file_format.split(" + ")} & {POSITIONS, *_LINE_FORMATS}
 
 
 # TFDS core/file_adapters.py, DEFAULT_FILE_FORMAT.

@@ -140,8 +140,8 @@ def kept_of_scan(call: str, path: str, codes: ExampleCodes | None) -> Kept:
         return scan.kept(codes, shown)
     if codes is None or codes.scanned_dataset.file_format != POSITIONS or len(scan.values) != 1:
         raise other
-    # Counted elements are of one source, whichever of the pipeline it is: the name of the scan has a
-    # hash of it, down to its values.
+    # Counted elements are of one source, whichever of the pipeline it is: the name of the scan has
+    # a hash of it, down to its values.
     (values,) = scan.values.values()
     kept = replace(scan, values={"": values}).kept(None, shown)
     sizes = np.array([split.num_examples for split in codes.dataset.splits])

@@ -180,18 +180,14 @@ def test_order(order_snapshot):
     assert "give each a name of its own, check(ds, name)" in said(result)
 
 
-@pytest.mark.parametrize(
-    ("dataset", "words"),
-    [
-        ("dataset(7).shuffle(5)", "seed"),
-        ("__import__('tensorflow').data.Dataset.range(9)", "no files that a dataset has"),
-    ],
-)
-def test_what_is_not_pinned_fails(project: pytest.Pytester, dataset: str, words: str) -> None:
-    write(project, f"def test_order(order_snapshot):\n    order_snapshot.check({dataset})\n")
+def test_what_is_not_pinned_fails(project: pytest.Pytester) -> None:
+    write(
+        project,
+        "def test_order(order_snapshot):\n    order_snapshot.check(dataset(7).shuffle(5))\n",
+    )
     result = run(project, "--update-orders")
     assert outcomes(result) == {"failed": 1}
-    assert words in said(result)
+    assert "seed" in said(result)
     assert not SNAPSHOT.parent.exists()
 
 

@@ -235,9 +235,9 @@ def _is_unknown(found: identity.Difference) -> bool:
 def what_changed(found: Sequence[identity.Difference]) -> list[str]:
     """Return in words in what two datasets differ, then and now.
 
-    >>> train = SplitSize(name="train", num_examples=60000, num_shards=1)
-    >>> grown = SplitSize(name="train", num_examples=60000, num_shards=2)
-    >>> what_changed([Difference(field="splits", split="train", then=train, now=grown)])
+    >>> train = identity.SplitSize(name="train", num_examples=60000, num_shards=1)
+    >>> grown = identity.SplitSize(name="train", num_examples=60000, num_shards=2)
+    >>> what_changed([identity.Difference(field="splits", split="train", then=train, now=grown)])
     ['its split train was 60,000 examples in 1 shard, now 60,000 examples in 2 shards']
     """
     # A new name or format changes every file name, which is then not reported once more.

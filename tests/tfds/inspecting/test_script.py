@@ -118,7 +118,7 @@ def test_several_datasets_have_names(script: str) -> None:
         ("gone.module:make", "no module 'gone.module'"),
         ("train.py:fails", r"train.py:fails failed with \w+: .*\(train.py:9: return tf.data"),
         ("train.py:leaves", r"train.py:leaves failed with SystemExit: 3 \(train.py:21: sys.exit"),
-        ("train.py:nothing", "train.py:nothing returned nothing; a tf.data.Dataset is needed"),
+        ("train.py:nothing", "train.py:nothing returned None, no tf.data.Dataset"),
         ("broken.py:make", r"failed with SyntaxError: .*broken.py:1\)"),
         ("train.py:parses", r"SystemExit: 2 .*let a function take what is needed"),
     ],

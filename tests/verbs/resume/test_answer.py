@@ -36,7 +36,7 @@ def test_steps_are_batches_of_the_whole_order_with_or_without_a_seed() -> None:
         plan = resume(TOY, "train", settings, steps=2, mode=mode)
         return plan.remaining, plan.remaining_total
 
-    assert_evaluated(globals(), "steps", consumed_and_left, left)
+    assert_evaluated(globals(), "steps-left", consumed_and_left, left)
 
 
 def test_a_place_outside_the_order_is_refused() -> None:
