@@ -35,7 +35,6 @@ PIPELINES = {
 # What cannot be done yet, and why.
 MISSING = {
     "tutorial_word2vec": "lines of text behind a filter are not scanned",
-    "trajectories": "rows of arrays that unbatch takes apart are not scanned",
     "windows_of_trajectories": "rows of arrays that flat_map takes apart are not scanned",
 }
 # What is resumed in another way, which the error says.
