@@ -117,7 +117,7 @@ def drawn(read: Any, number: int) -> tuple[Callable[[], Any], Callable[[list[int
     return make, once if kind == "bucket" else list
 
 
-@few_or_many(6, 120)
+@few_or_many(4, 24)
 def test_a_scan_says_what_tensorflow_yields(world: Any, num_cases: int) -> None:
     for number in counted(range(num_cases)):
         make, ids_in = drawn(world, number)
