@@ -14,7 +14,6 @@ import pytest
 import shardctl
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.tfds.training.pipeline import resume_like
 from tests.cases import seed_of_test
 from tests.tfds_datasets import build_dataset
@@ -119,9 +118,7 @@ def test_padding_among_random_stages(data: Path, case: int) -> None:
 
 
 def test_what_differs_is_no_padding(data: Path) -> None:
-    for other in (slices([1, 2]), slices([PAD]).map(lambda i: i).concatenate(slices([3, 4]))):
-        with pytest.raises((UnpredictableOrderError, UsageError), match="range"):
-            shardctl.inspect(read(data).concatenate(other)).ids()
+    assert "pad" not in shardctl.inspect(read(data).concatenate(slices([1, 2]))).ids()
     # Two real datasets: nothing is padding.
     both = shardctl.inspect(read(data).concatenate(read(data, "train[:2]")))
     assert "pad" not in both.ids()

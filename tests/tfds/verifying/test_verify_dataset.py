@@ -80,8 +80,7 @@ def test_an_object_that_was_iterated_or_ends_early_is_found(
 
 
 def test_what_cannot_be_compared_is_refused(tf: Any, folder: Path) -> None:
-    with pytest.raises(UsageError, match="no files of a dataset"):
-        shardctl.tfds.verify_dataset(tf.data.Dataset.range(5))
+    assert shardctl.tfds.verify_dataset(tf.data.Dataset.range(5)).equal
     with pytest.raises(UnpredictableOrderError, match="filter"):
         shardctl.tfds.verify_dataset(read(folder).filter(lambda e: e["id"] > 2))
     with pytest.raises(UsageError, match=r"random numbers \(.*RandomUniform.*\), so what"):
