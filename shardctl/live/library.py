@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from shardctl.base.arrays import Int64s
@@ -14,6 +15,7 @@ from shardctl.loaders.loader import Loader, LoaderCall, Stop, missing
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.settings.read_settings import ReadSettings
+from shardctl.stages.stages import Pipeline, Range, Read
 from shardctl.verbs.quality.loaders import Way
 
 DATA_LOADER = "from torch.utils.data import DataLoader"
@@ -31,6 +33,56 @@ class Rest:
         indices = order.indices_in_step(self.steps[index]).tolist()
         return indices[self.in_batch :] if index == 0 else indices
 '''
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoaderObject:
+    """What an object of a loader's library was made with, read back from it.
+
+    stages: its chain, of the loader's own calls. settings: those beside it, by the fields of
+    `ReadSettings`. sources: the object that each reader of the chain stands for. assumptions:
+    what could not be seen, and is taken for granted, a sentence each.
+    """
+
+    loader: str
+    stages: Pipeline
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    sources: Mapping[Read, Any] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+
+
+def reader_of(source: Any, known: dict[Read, Any]) -> Read:
+    """Return the reader that stands for a data source, and add it to those that are known.
+
+    A source of TFDS says what it is of. Of others the length is known, and elements are named by
+    their positions. One object is one reader, however often it is there.
+
+    >>> known = {}
+    >>> reader_of([5, 6, 7], known).data, len(known)
+    ('range(3)', 1)
+    """
+    for read, one in known.items():
+        if one is source:
+            return read
+    info, split = getattr(source, "dataset_info", None), getattr(source, "split", None)
+    if info is not None and split is not None:
+        made = Read(spec=str(split), data=str(info.data_dir))
+    else:
+        alike = sum(1 for one in known.values() if len(one) == len(source))
+        made = Range(stop=len(source)).as_read(alike + 1)
+    known[made] = source
+    return made
+
+
+def chain_lines(name: str, pipeline: Pipeline) -> Iterator[str]:
+    """Yield the calls of a chain's stages, each on its own line, as `loader = loader.batch(4)`."""
+    for stage in pipeline.stages:
+        made = stage.in_tf()
+        if made is None:
+            raise UsageError(f"{stage.name} has no code to paste here")
+        given = [repr(value) for value in made.by_place]
+        named = {key: repr(value) for key, value in made.by_name.items()}
+        yield from call(f"{name} = {name}.{made.method}", [*given, *keywords(named)])
 
 
 class Library(ABC):

@@ -48,6 +48,11 @@ class Loader:
     drops_repeated: its call that leaves out of a metric what hosts repeat, "" where it has none.
     deals_batches: hosts share whole batches, so a partial one is dropped before they share.
     refuses: fields that the library has another order for, which no rule knows, and why.
+    stages: module of the classes of its stages and sources (`stages/part.py`), "" where a chain of
+        its calls is not known. in_stages: fields that these say, so that none stands beside them.
+    reads: module and function that return what an object of the library was made with, a
+        `LoaderObject` of live, None of an object that is not its own. packages: the top-level
+        packages of the types of such objects, by which it is asked.
     on_tf_data: whether a tf.data pipeline reads: stages, seeds and options of tf.data have their
         meaning, and TensorFlow hands the examples out. Of such a reader `rule` is "", since its
         order is not one of indices.
@@ -75,6 +80,10 @@ class Loader:
     drops_repeated: str = ""
     deals_batches: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
+    stages: str = ""
+    in_stages: Collection[str] = ()
+    reads: str = ""
+    packages: tuple[str, ...] = ()
     on_tf_data: bool = False
     has_blocks: bool = False
     shares_in_modes: bool = False

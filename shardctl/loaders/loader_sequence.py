@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardctl.base.arrays import Int64s
+from shardctl.errors import UsageError
 
+if TYPE_CHECKING:
+    from shardctl.stages.stages import Pipeline, Read
+
+ENDLESS = 1 << 40  # positions of what has no end that can be asked for, as of any order
 _NONE = np.empty(0, np.int64)
 _PIECE = 1 << 20  # examples of an epoch that are looked through together
 _KEPT = 2  # epochs
@@ -91,6 +97,7 @@ class LoaderSequence(ABC):
     among: the indices that the first epoch is of, in pieces of storage; None where they may be any.
     is_made_whole: whether an epoch is made as a whole before any place in it is known.
     is_shuffled_once: whether all epochs have the one order that a shuffle gave them.
+    is_endless: whether `num_examples` is no more than a bound of what can be asked for.
     num_in_turn: how many files are read at once, None where examples are read by their index.
     assumptions: what the order depends on though no setting states it, a sentence each.
     """
@@ -106,6 +113,8 @@ class LoaderSequence(ABC):
     is_shuffled_once: bool = False
     num_in_turn: int | None = None
     assumptions: tuple[str, ...] = ()
+
+    is_endless: bool = False
 
     def num_again(self, all_hosts: Sequence[LoaderSequence]) -> int:
         """Return how many examples an epoch of all hosts has in place of others, this one first.
@@ -178,6 +187,89 @@ class EpochByEpoch(LoaderSequence):
         """Return the epoch of each position, int64[q], counted from 0."""
         epochs: Int64s = np.searchsorted(self._starts, positions, side="right") - 1
         return epochs
+
+
+class Followed(LoaderSequence):
+    """What an iterator yields, from the first example on, followed as far as it is asked about.
+
+    `pieces` returns what the iterator yields in pieces: (indices of examples, int64[r]; the number
+    of examples of each element, int64[e], which sum up to r; the epoch of each, int64[r]). One that
+    ends is followed to its end. `epoch_size`: examples of the first epoch.
+    batches: whether elements are batches.
+    """
+
+    def __init__(
+        self,
+        pieces: Callable[[], Iterator[tuple[Int64s, Int64s, Int64s]]],
+        *,
+        epoch_size: int | None = None,
+        batches: bool = False,
+        shuffles: bool = False,
+        is_endless: bool = False,
+    ) -> None:
+        self._pieces = pieces()
+        self._rows: list[tuple[Int64s, Int64s, Int64s]] = []
+        self._columns: tuple[Int64s, Int64s, Int64s] = (_NONE, _NONE, _NONE)
+        self._followed, self.is_endless, self.shuffles = 0, is_endless, shuffles
+        if not is_endless:
+            self._follow(None)
+        self.num_examples = ENDLESS if is_endless else self._followed
+        self.epoch_size = self.num_examples if epoch_size is None else epoch_size
+        self.batches = UnequalBatches(self._columns[1]) if batches and not is_endless else None
+        if batches and is_endless:
+            self.batches = _FollowedBatches(self)
+
+    def _follow(self, stop: int | None, elements: int = 0) -> tuple[Int64s, Int64s, Int64s]:
+        """Follow the iterator to so many examples and elements, None to its end; return columns."""
+        before = len(self._rows)
+        num_elements = sum(len(row[1]) for row in self._rows)
+        while stop is None or self._followed < stop or num_elements < elements:
+            piece = next(self._pieces, None)
+            if piece is None:
+                if stop is not None:
+                    raise UsageError(f"position {stop - 1}: only {self._followed} examples come")
+                break
+            self._rows.append(piece)
+            self._followed += len(piece[0])
+            num_elements += len(piece[1])
+        if len(self._rows) > before:
+            columns = zip(*self._rows, strict=True)
+            found = tuple(np.concatenate(column) for column in columns)
+            self._columns = found[0], found[1], found[2]
+            self._rows = [self._columns]
+        return self._columns
+
+    def indices_at(self, positions: Int64s) -> Int64s:
+        """Return the index of the example at each position, int64[q]."""
+        return self._at(0, positions)
+
+    def epochs_at(self, positions: Int64s) -> Int64s:
+        """Return the epoch of each position, int64[q], counted from 0."""
+        return self._at(2, positions)
+
+    def _at(self, column: int, positions: Int64s) -> Int64s:
+        return self._follow(int(positions.max(initial=-1)) + 1)[column][positions]
+
+    def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which of `indices`, position), int64[r] each, for each time one is yielded."""
+        return matches(indices, self._columns[0])
+
+
+class _FollowedBatches(Batches):
+    """The elements of what has no end, which are batches."""
+
+    num_batches = ENDLESS
+
+    def __init__(self, of: Followed) -> None:
+        self._of = of
+
+    def steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        # The batch of a place may go on behind it.
+        widths = self._of._follow(int(positions.max(initial=-1)) + 1)[1]
+        return UnequalBatches(widths).steps_of(positions)
+
+    def bounds(self, step: int) -> tuple[int, int]:
+        return UnequalBatches(self._of._follow(0, step + 1)[1]).bounds(step)
 
 
 # Epochs that are dealt to processes: each takes its turn at a permutation that starts over.
@@ -327,6 +419,24 @@ def matches(wanted: Int64s, there: Int64s) -> tuple[Int64s, Int64s]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class LoaderSource:
+    """What a reader in a chain reads: indices from `first` on, in shards of these lengths.
+
+    lengths, shard_lengths: as in `LoaderConfig`. file_format: of its files, "" where it has none.
+    """
+
+    first: int
+    lengths: Int64s
+    shard_lengths: Int64s | None = None
+    file_format: str = ""
+
+    @property
+    def indices(self) -> range:
+        """The indices of its examples, in the order of storage."""
+        return range(self.first, self.first + int(self.lengths.sum()))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class LoaderConfig:
     """One process that reads examples 0 to `num_examples`, which lie in shards.
 
@@ -339,6 +449,8 @@ class LoaderConfig:
     shard_lengths: int64[files], how many examples the files have that are read, empty ones among
         them too; None where they are `lengths`, every shard read whole.
     file_format: of the record files, "" where the examples are not read from any.
+    stages: the chain of calls that makes the loader, None where settings say it.
+    sources: what each reader of the chain reads, their examples counted one reader after the other.
 
     Settings that are not given are None or False.
     """
@@ -366,6 +478,8 @@ class LoaderConfig:
     arrow: bool | None = None
     input_shards: int | None = None
     shard_lengths: Int64s | None = None
+    stages: Pipeline | None = None
+    sources: Mapping[Read, LoaderSource] = field(default_factory=dict)
 
     @property
     def num_examples(self) -> int:

@@ -6,10 +6,10 @@ here: which version of the loader's library is in force, and whether its rule is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,13 +19,17 @@ from shardctl.base.hooks import provided
 from shardctl.base.phrase import refused
 from shardctl.base.text import choices
 from shardctl.dataset.dataset import Dataset
+from shardctl.errors import UsageError
 from shardctl.loaders.loader import LOADERS, Loader, VerifiedVersion, proven_as
-from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.order.order import CHUNK_SIZE, Order, Over
+from shardctl.order.order import CHUNK_SIZE, Order, Origin, Over
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.reads import Reads, joined, reads_of
 from shardctl.spec.subsplit import SplitRange
+
+if TYPE_CHECKING:
+    from shardctl.stages.stages import Read
 
 
 class LoaderOrder(Order):
@@ -52,8 +56,14 @@ class LoaderOrder(Order):
         *,
         version: str | None = None,
         assumptions: Sequence[str] = (),
+        origins: Mapping[Read, Origin] | None = None,
+        parts: Mapping[Read, Sequence[SplitRange]] | None = None,
     ) -> None:
-        """`assumptions` are those of the caller, in addition to those of the loader's rule."""
+        """`assumptions` are those of the caller, in addition to those of the loader's rule.
+
+        Of a chain `origins` and `parts` say what each of its readers reads; their ranges one after
+        the other are `ranges`.
+        """
         self.dataset = dataset
         self.settings = settings
         self.loader: Loader = LOADERS[settings.loader]
@@ -82,8 +92,11 @@ class LoaderOrder(Order):
             num_hosts=1 if host is None else host.count,
             workers=settings.workers or 0,
             file_format=dataset.file_format,
-            shard_lengths=self._lengths_of_shards(),
+            shard_lengths=self._lengths_of_shards(self.ranges, self.reads),
+            sources=self._sources(parts or {}),
         )
+        self.origins = origins or {}
+        self.sources = tuple(origin.name for origin in self.origins.values())
         self.sequence = self.loader.sequence(self.config)
         self._assumptions = tuple(assumptions)
         self.epoch_size = self.sequence.epoch_size
@@ -92,6 +105,7 @@ class LoaderOrder(Order):
         self.is_uniform = self.sequence.is_uniform
         self.is_made_whole = self.sequence.is_made_whole
         self.num_in_turn = self.sequence.num_in_turn
+        self.is_endless = self.sequence.is_endless
 
     def __getstate__(self) -> dict[str, Any]:
         # Orders go to worker processes by pickle, and closures cannot be pickled: rebuilt on
@@ -106,17 +120,30 @@ class LoaderOrder(Order):
         """What the order depends on although no setting states it, a sentence each."""
         return (*self._assumptions, *self.sequence.assumptions)
 
-    def _lengths_of_shards(self) -> Int64s:
+    def _sources(self, parts: Mapping[Read, Sequence[SplitRange]]) -> dict[Read, LoaderSource]:
+        """Return what the readers of a chain read, counted one after the other as `codes_of`."""
+        found, first = {}, 0
+        for read, ranges in parts.items():
+            reads = reads_of(self.dataset, ranges)
+            found[read] = LoaderSource(
+                first=first,
+                lengths=reads.take,
+                shard_lengths=self._lengths_of_shards(ranges, reads),
+                file_format=self.dataset.file_format,
+            )
+            first += int(reads.take.sum())
+        return found
+
+    @staticmethod
+    def _lengths_of_shards(ranges: Sequence[SplitRange], reads: Reads) -> Int64s:
         """Return how many examples the files have, empty ones too where splits are read whole."""
         # Some loaders (datasets) share whole files among workers, so that empty files count as
         # well. Of a part of a split only the files with examples are known here.
-        if all(
-            piece.start == 0 and piece.stop == piece.split.num_examples for piece in self.ranges
-        ):
+        if all(piece.start == 0 and piece.stop == piece.split.num_examples for piece in ranges):
             return np.concatenate(
-                [np.empty(0, np.int64), *(piece.split.lengths64() for piece in self.ranges)]
+                [np.empty(0, np.int64), *(piece.split.lengths64() for piece in ranges)]
             )
-        return self.reads.examples_in_shard
+        return reads.examples_in_shard
 
     @property
     def has_steps(self) -> bool:
@@ -132,6 +159,11 @@ class LoaderOrder(Order):
         return self.codes_of(self.sequence.indices_at(positions))
 
     def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]:
+        if self.is_endless:
+            raise UsageError(
+                "the chain has no end, so an example comes again and again; end it with repeat(N), "
+                "or ask for positions"
+            )
         query, rows, offsets = self._lookup.rows_of(codes)
         # From codes to rows, from rows to the loader's indices, from those to positions: `which`
         # points into the second step, so that `query[which]` is the code asked for.

@@ -192,8 +192,17 @@ def order_with_stages(
             dataset = as_dataset(reader.data) if kept is None else kept
         own = spec_of_reader(reader, dataset, spec, is_known=kept is not None)
         return order_of(file_formats.resolved_spec(dataset, own), short)
+    version = None
+    if not settings.reader.on_tf_data:
+        from shardctl.order.loader_order import loader_version
+
+        version = loader_version(settings)
+        settings = replace(settings, loader_version=version.version)
     whole = sources(dataset, spec, settings, known)
-    order = whole.order(settings)
+    order = whole.order(settings, version)
+    if version is not None:
+        planned = _planned(whole.resolved, order, version.warnings)
+        return replace(planned, of_version=version.warnings)
     return _planned(whole.resolved, order, _assumptions(settings, order.num_drawn_seeds))
 
 

@@ -15,7 +15,8 @@ from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.dataset.folders import combined, distinct_datasets, labels_of
 from shardctl.errors import NotASplitError, UsageError
 from shardctl.order import file_formats
-from shardctl.order.order import Origin
+from shardctl.order.loader_order import LoaderOrder, LoaderVersion
+from shardctl.order.order import Order, Origin
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.read_settings import ReadSettings
@@ -52,8 +53,21 @@ class Sources:
     origins: Mapping[ast.Read, Origin]
     parts: Mapping[ast.Read, tuple[Dataset, tuple[SplitRange, ...]]]
 
-    def order(self, settings: ReadSettings) -> StagedOrder:
-        """Return the order of the pipeline under settings with these readers."""
+    def order(self, settings: ReadSettings, loader: LoaderVersion | None = None) -> Order:
+        """Return the order of the pipeline under settings with these readers.
+
+        loader: the version of the loader that reads, None of TFDS's reader.
+        """
+        if loader is not None:
+            return LoaderOrder(
+                self.resolved.dataset,
+                self.resolved.ranges,
+                settings,
+                version=loader.version,
+                assumptions=loader.assumptions,
+                origins=self.origins,
+                parts={read: ranges for read, (_, ranges) in self.parts.items()},
+            )
         # A reader here is the order of one epoch; passes and Keras are counted by the whole
         # pipeline.
         readers = {
@@ -119,8 +133,9 @@ def sources(
         own_spec = found[read].spec
         origins[read] = Origin(name=f"{label}{own_spec}", dataset=own, spec=own_spec)
         warnings += found[read].warnings
-        warnings += file_formats.format_warnings(own, found[read].ranges)
-        if not read.listed:  # which is refused instead
+        if settings.reader.on_tf_data:
+            warnings += file_formats.format_warnings(own, found[read].ranges)
+        if not read.listed and settings.reader.on_tf_data:  # which is refused instead
             # The list of files, and so this warning, may be of this reader alone.
             own_settings = settings_of_read(settings, read)
             warnings += file_formats.listing_warnings(own, found[read].ranges, own_settings)

@@ -23,8 +23,8 @@ from shardctl.order.plan_order import PlannedOrder, order_of, order_with_stages
 from shardctl.order.sources import reads_spec
 from shardctl.settings.read_settings import ReadSettings, SettingsDocument, settings_of_document
 from shardctl.settings.short_form import of_one_reader
+from shardctl.settings.table import stages_in
 from shardctl.stages.pipelines import readers_of
-from shardctl.stages.text import pipeline_of
 
 KIND = "snapshot"
 NUM_FIRST_IDS = 32
@@ -334,7 +334,8 @@ def pinned_sources(live: PlannedOrder, settings: ReadSettings) -> tuple[PinnedSo
 
 def spec_as_pinned(pinned: Snapshot, settings: ReadSettings) -> str | None:
     """Return the spec of a snapshot for settings of today; None where stages say what is read."""
-    readers = readers_of(pipeline_of(pinned.pipeline.get("stages") or []))
+    stages = stages_in(pinned.pipeline)
+    readers = () if stages is None else readers_of(stages)
     of_command = any((read.spec, read.data) == (None, None) for read in readers)
     is_given = (of_command or not pinned.sources) and reads_spec(settings)
     return pinned.spec if is_given else None

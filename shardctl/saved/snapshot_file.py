@@ -29,8 +29,8 @@ from shardctl.saved.snapshot import (
     checksum,
     lengths_in_words,
 )
+from shardctl.settings.table import stages_in
 from shardctl.stages.pipelines import readers_of
-from shardctl.stages.text import pipeline_of
 from shardctl.stores.stores import read_file
 
 _REWRITE = "write it anew with shardctl snapshot -o FILE"
@@ -119,9 +119,9 @@ def _snapshot(document: Mapping[str, Any]) -> Snapshot:
 
 def _check_sources(pinned: Snapshot) -> None:
     """Check that readers of stages find their datasets, and every dataset its splits."""
-    stages = pinned.pipeline.get("stages")
     try:
-        readers = () if stages is None else readers_of(pipeline_of(stages))
+        stages = stages_in(pinned.pipeline)
+        readers = () if stages is None else readers_of(stages)
     except UsageError as error:
         raise DatasetError(f"stages: {error}") from None
     named = {source.data for source in pinned.sources}

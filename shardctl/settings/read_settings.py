@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from shardctl.base import tfds_rules as rules
 from shardctl.base.arguments import checked, keep_fields, made_kind, no_such_argument, or_none
@@ -42,7 +42,7 @@ class ReadSettings:
     reverse, file_order: `experimental_interleave_sort_fn`.
     host, host_by: `tfds.even_splits` ("even"), `InputContext` ("files"), `ds.shard` ("examples").
     batch, drop_remainder: `ds.batch`.
-    stages: all that is behind the reader, as tf.data has it, in place of buffer, epochs and batch.
+    stages: all that is behind the reader, as tf.data or the loader has it, in place of settings.
     pass_index: which iteration of the same dataset object, from 0.
     loop: the training loop.
     loader, loader_version: the data loader, and the version of its library; "tfds" is TFDS's
@@ -110,6 +110,8 @@ class ReadSettings:
         keep_fields(self, _TAKERS)
         if unstated:
             object.__setattr__(self, "block", UNSTATED_BLOCK)
+        if self.stages is not None:
+            object.__setattr__(self, "stages", self._parsed(self.stages))
         # First: of another loader most of the rules below do not hold.
         self._check_loader()
         if self.cycle == "auto" and self.cpus is None:
@@ -157,17 +159,34 @@ class ReadSettings:
                     way = "its shuffle has a seed, --shuffle-seed N"
                 raise UsageError(f"{given} has no meaning for {loader.title}; {way}")
 
+    def _parsed(self, given: Any) -> Pipeline:
+        """Return stages that are given as a text or a list, of the calls of the loader."""
+        reader = READERS.get(self.loader)
+        if hasattr(given, "stages") or not (reader and (reader.on_tf_data or reader.stages)):
+            return cast("Pipeline", given)  # what has no meaning is refused unread
+        from shardctl.loaders.vocabulary import calls_of
+        from shardctl.stages.text import pipeline_of
+
+        try:
+            return pipeline_of(given, calls=calls_of(self.loader))
+        except UsageError as error:
+            shown = [given] if isinstance(given, str) else []
+            raise UsageError(f"{option('stages', *shown, given=True)}: {error!s}") from None
+
     def _check_stages(self, stages: Pipeline) -> None:
         from shardctl.settings.names import with_known_settings
 
-        beside = [name for name in SHORT_FORM if getattr(self, name) != _DEFAULTS[name]]
-        if self.host is not None and self.host_mode.reads_all:
+        on_tf_data = self.reader.on_tf_data
+        said = SHORT_FORM if on_tf_data else self.reader.in_stages
+        beside = [name for name in said if getattr(self, name) != _DEFAULTS[name]]
+        if on_tf_data and self.host is not None and self.host_mode.reads_all:
             beside.append("host_by")
         if beside:
             given = option(beside[0], getattr(self, beside[0]))
+            way = f"write {_IN_STAGES[beside[0]]} there" if on_tf_data else "write it there"
             raise UsageError(
                 f"--stages says all that is behind the reader, so {given} has no place beside "
-                f"it; write {_IN_STAGES[beside[0]]} there"
+                f"it; {way}"
             )
         try:
             # Readers within the stages have settings too, checked by this same class.
@@ -184,7 +203,8 @@ class ReadSettings:
         >>> [ReadSettings(stages="batch(2)").takes(name) for name in ("block", "buffer")]
         [True, False]
         """
-        is_said = self.stages is not None and name in _IN_STAGES
+        said = _IN_STAGES if self.reader.on_tf_data else self.reader.in_stages
+        is_said = self.stages is not None and name in said
         return not is_said and SETTING_BY_FIELD[name].is_read_by(self.loader)
 
     @property

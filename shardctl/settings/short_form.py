@@ -25,7 +25,7 @@ def short_form(settings: ReadSettings) -> ReadSettings:
     >>> short_form(ReadSettings(stages="repeat(3) | shuffle(1000, seed=7)"))
     ReadSettings(stages='repeat(3) | shuffle(1000, seed=7)')
     """
-    if settings.stages is None:
+    if settings.stages is None or not settings.reader.on_tf_data:
         return settings
     source = settings.stages.source
     if not isinstance(source, ast.Read):

@@ -169,23 +169,14 @@ class FileNames(SettingKind):
 
 
 class StageList(SettingKind):
-    """A pipeline behind the reader: its text, the list that a document has, or a `Pipeline`.
-
-    >>> StageList().take("shuffle(1000, seed=7) | batch(64)").stages[1]
-    Batch(size=64, drop_remainder=False)
-    """
+    """A pipeline behind the reader: its text, the list that a document has, or a `Pipeline`."""
 
     letters = ("STAGES",)
 
     def take(self, value: Any) -> Any:
-        # Who gives no stages loads nothing of them.
-        from shardctl.stages.stages import Pipeline
-        from shardctl.stages.text import pipeline_of
-
-        if isinstance(value, Pipeline):
+        # Which calls may stand there the loader says, so that `ReadSettings` reads them.
+        if isinstance(value, str | list | tuple) or hasattr(value, "stages"):
             return value
-        if isinstance(value, str | list | tuple):
-            return pipeline_of(value)
         raise UsageError("a text of stages is needed, as 'cache | shuffle(1000)', or a list")
 
     def to_document(self, value: Any) -> list[Any]:
@@ -342,12 +333,24 @@ def _loader(in_force: InForce) -> str:
     return f"{loader.title} ({loader.library} {version})"
 
 
-def _stages(document: object) -> str:
-    if document is None:
-        return ""
-    from shardctl.stages.text import pipeline_of, text_of
+def stages_in(document: InForce) -> Any:
+    """Return the `Pipeline` that the settings of a document say, None where they say none."""
+    if document.get("stages") is None:
+        return None
+    # Who gives no stages loads nothing of them.
+    from shardctl.loaders.vocabulary import calls_of
+    from shardctl.stages.text import pipeline_of
 
-    return f"stages {printable(text_of(pipeline_of(document)), 500)}"
+    return pipeline_of(document["stages"], calls=calls_of(document.get("loader") or "tfds"))
+
+
+def _stages(in_force: InForce) -> str:
+    stages = stages_in(in_force)
+    if stages is None:
+        return ""
+    from shardctl.stages.text import text_of
+
+    return f"stages {printable(text_of(stages), 500)}"
 
 
 *_CALLS, _LAST_CALL = (mode.call for mode in HOST_MODES.values())
@@ -408,8 +411,8 @@ SETTINGS: tuple[Setting, ...] = (
         words=_batches, place=8),
     Setting("drop_remainder", Switch(), "Drop a last batch that is smaller."),
     Setting("stages", StageList(),
-        "The tf.data transformations after reading, in order, as 'cache | shuffle(9)'.",
-        words=lambda in_force: _stages(in_force.get("stages")), place=8),
+        "The transformations after reading, in order, as 'cache | shuffle(9)'.",
+        words=_stages, place=8),
     Setting("pass", WholeNumber(least=0), "Which iteration of the same dataset object, from 0.",
         field="pass_index", default="0", aliases=("pass_index",),
         words=lambda s: f"pass {s['pass']}" if s["pass"] else "", place=9),

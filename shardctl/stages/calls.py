@@ -2,13 +2,11 @@
 
 The text and the YAML form of stages are two ways to write the same calls; both are read and written
 by this table.
-
-Text and document are two ways to write the same calls, so both are read and written by this table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
@@ -139,6 +137,9 @@ class Call:
         return self.made(values)
 
 
+Calls = Mapping[str, Call]
+
+
 def name_of(part: Part, *, is_source: bool) -> str:
     """Return the name of the call that a stage, or a source, is written as."""
     return OPAQUE_SOURCE if is_source and isinstance(part, Opaque) else part.name
@@ -153,19 +154,26 @@ def name_alone(part: Part, *, is_source: bool) -> str | None:
     return part.call if (call is not None and call.is_source) is is_source else None
 
 
-def call_named(name: str) -> Call:
-    """Return the call of a name.
+def call_of(part: Part, name: str) -> Call:
+    """Return the call that a part is written as under a name, of tf.data or of another loader."""
+    # A reader of counted elements is written as their source.
+    of_tf_data = type(part).__module__ in _OF_TF_DATA
+    return CALLS[name] if of_tf_data else Call.of_part(type(part))
+
+
+def call_named(name: str, calls: Calls) -> Call:
+    """Return the call of a name, of those that there are.
 
     Raises:
         UsageError: there is none; the message lists the names.
     """
-    call = CALLS.get(name)
+    call = calls.get(name)
     if call is not None:
         return call
-    if nearest(name, CALLS):
-        raise UsageError(f"no stage {quoted(name)}; {near_or_all(name, CALLS)}")
+    if nearest(name, calls):
+        raise UsageError(f"no stage {quoted(name)}; {near_or_all(name, calls)}")
     stages_, sources = (
-        choices([c.name for c in CALLS.values() if c.is_offered and c.is_source is source], 20)
+        choices([c.name for c in calls.values() if c.is_offered and c.is_source is source], 20)
         for source in (False, True)
     )
     raise UsageError(f"no stage {quoted(name)}; stages: {stages_}; sources: {sources}")
@@ -175,6 +183,7 @@ OPAQUE_SOURCE = "opaque_source"
 _OPEN_SOURCES = ("from_generator", "load", "random", "TextLineDataset")
 
 
+_OF_TF_DATA = (stages.__name__, ListFiles.__module__)
 _LISTED = (ListFiles, Interleave, Records)
 _OWN_CALLS = (
     CACHE_IN_FILE,

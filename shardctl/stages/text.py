@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from shardctl.base.text import printable, quoted
 from shardctl.errors import UsageError
-from shardctl.stages.calls import CALLS, Call, call_named, name_alone, name_of
+from shardctl.stages.calls import CALLS, Call, Calls, call_named, call_of, name_alone, name_of
 from shardctl.stages.listed import joined, text_of_listed
 from shardctl.stages.part import CODE, WORDS, Parameter, Part, said_of
 from shardctl.stages.stages import OF_READ, Pipeline, Read, Values, Zip, counted_source
@@ -17,10 +17,10 @@ from shardctl.stages.stages import OF_READ, Pipeline, Read, Values, Zip, counted
 # Stages as the value of a YAML or JSON document: `[cache, {shuffle: {buffer: 1000}}, ..]`.
 
 
-def pipeline_of(document: object, depth: int = 0) -> Pipeline:
+def pipeline_of(document: object, depth: int = 0, calls: Calls = CALLS) -> Pipeline:
     """Return the pipeline that a document says: a list of stages, or a text as in `parse_stages`.
 
-    depth: how many pipelines it is within.
+    depth: how many pipelines it is within. calls: those that may stand there, by their names.
 
     >>> pipeline_of(["cache", {"shuffle": {"buffer": 1000, "seed": 7}}, {"batch": 64}]).stages[1]
     Shuffle(buffer=1000, seed=7, reshuffle=None)
@@ -31,15 +31,15 @@ def pipeline_of(document: object, depth: int = 0) -> Pipeline:
     if depth > _MAX_DEPTH:
         raise UsageError(f"stages are nested more than {_MAX_DEPTH} deep")
     if isinstance(document, str):
-        return parse_stages(document)
+        return parse_stages(document, calls)
     if isinstance(document, Mapping):
-        return _reader(document, depth)
+        return _reader(document, depth, calls)
     if not isinstance(document, list | tuple):
         raise UsageError("a list of stages is needed, as [cache, shuffle: 1000, batch: 64]")
     source: Any = Read()
     stages: list[Any] = []
     for index, item in enumerate(document):
-        first, parts = _item(item, index, depth)
+        first, parts = _item(item, index, depth, calls)
         if first is not None and index:
             raise UsageError(f"stage {index + 1}: {first.name} is a source; it comes first")
         source = source if first is None else first
@@ -60,12 +60,12 @@ def document_of(pipeline: Pipeline) -> list[Any]:
     return documents
 
 
-def _reader(document: Mapping[Any, Any], depth: int) -> Pipeline:
+def _reader(document: Mapping[Any, Any], depth: int, calls: Calls) -> Pipeline:
     """Return the input that is written as the settings of its reader and its stages."""
     given = _by_name(document)
     # {batch: 64} is a stage, {cycle: 4} a setting of a reader: the table of calls tells them apart.
-    if len(given) == 1 and (name := next(iter(given))) in CALLS and name != "read":
-        return pipeline_of([given], depth + 1)  # a list of one
+    if len(given) == 1 and (name := next(iter(given))) in calls and name != "read":
+        return pipeline_of([given], depth + 1, calls)  # a list of one
     stages = given.pop("stages", None) or ()
     read = given.pop("read", None)
     if read is not None:
@@ -75,27 +75,27 @@ def _reader(document: Mapping[Any, Any], depth: int) -> Pipeline:
             # The same value twice is no contradiction.
             if given.setdefault(name, value) != value:
                 raise UsageError(f"read: {name} is there twice")
-    call = call_named("read")
-    (source,) = call.stages(_values(call, given, depth))
-    behind = pipeline_of(stages, depth + 1)
+    call = call_named("read", calls)
+    (source,) = call.stages(_values(call, given, depth, calls))
+    behind = pipeline_of(stages, depth + 1, calls)
     if behind.source != Read():
         raise UsageError(f"stages: {behind.source.name} is a source, and the mapping is one")
     made: Any = source
     return Pipeline(source=made, stages=behind.stages)
 
 
-def _item(item: object, index: int, depth: int) -> tuple[Any, list[Any]]:
+def _item(item: object, index: int, depth: int, calls: Calls) -> tuple[Any, list[Any]]:
     """Return the source that an item of a list is, and its stages."""
     try:
         if isinstance(item, str):
-            source, stages = _whole(item, lambda parser: parser.parts(0, first=not index))
+            source, stages = _whole(item, calls, lambda parser: parser.parts(0, first=not index))
             # The parser assumes the default reader where a text names no source.
             return None if source == Read() else source, stages
         if not isinstance(item, Mapping) or len(item) != 1:
             raise UsageError("a stage is needed, as cache or shuffle: 1000")
         ((name, argument),) = item.items()
-        call = call_named(printable(str(name)).replace("-", "_"))
-        parts: Any = call.stages(_values(call, _arguments(call, argument), depth))
+        call = call_named(printable(str(name)).replace("-", "_"), calls)
+        parts: Any = call.stages(_values(call, _arguments(call, argument), depth, calls))
     except UsageError as error:
         raise UsageError(f"stage {index + 1}: {error}") from None
     return (parts[0], []) if call.is_source else (None, [*parts])
@@ -120,19 +120,21 @@ def _by_name(document: Mapping[Any, Any]) -> dict[str, Any]:
     return {printable(str(key)): value for key, value in document.items()}
 
 
-def _values(call: Call, given: Mapping[str, object], depth: int) -> Iterator[tuple[str, Any]]:
+def _values(
+    call: Call, given: Mapping[str, object], depth: int, calls: Calls
+) -> Iterator[tuple[str, Any]]:
     for name, value in given.items():
         parameter = call.parameter(name.replace("-", "_"))
-        yield parameter.name, _value(parameter, value, depth)
+        yield parameter.name, _value(parameter, value, depth, calls)
 
 
-def _value(parameter: Parameter, value: Any, depth: int) -> Any:
+def _value(parameter: Parameter, value: Any, depth: int, calls: Calls) -> Any:
     if parameter.takes == "pipeline":
-        return pipeline_of(value, depth + 1)
+        return pipeline_of(value, depth + 1, calls)
     if parameter.takes == "pipelines":
         if not isinstance(value, list | tuple):
             raise UsageError(f"{parameter.name}: a list of inputs is needed")
-        return tuple(pipeline_of(one, depth + 1) for one in value)
+        return tuple(pipeline_of(one, depth + 1, calls) for one in value)
     if parameter.takes == "spec" and not isinstance(value, str | None):
         raise UsageError(f"{quoted(value)}: a spec is needed, as train[:50%]")
     return tuple(value) if isinstance(value, list) else value
@@ -143,7 +145,7 @@ def _part_document(part: Part, *, is_source: bool = False) -> Any:
     if isinstance(found, str):
         return found
     name, said = found
-    main = call_named(name).main
+    main = call_of(part, name).main
     values = {field: _value_document(value) for field, value in said.items()}
     # The short form: {shuffle: 1000} instead of {shuffle: {buffer: 1000}}.
     if main is not None and list(values) == [main.name]:
@@ -175,7 +177,7 @@ _MAX_LENGTH = 1_000_000
 _MAX_DEPTH = 20  # of pipelines and lists within each other
 
 
-def parse_stages(text: str) -> Pipeline:
+def parse_stages(text: str, calls: Calls = CALLS) -> Pipeline:
     """Return the pipeline that a text says, `[source |] stage | stage ..`.
 
     >>> parse_stages("shuffle(buffer_size=1000, seed=7) | repeat").stages
@@ -188,14 +190,14 @@ def parse_stages(text: str) -> Pipeline:
     Raises:
         UsageError: it says none; the message names the place and the rule.
     """
-    return _whole(text, lambda parser: parser.pipeline(0))
+    return _whole(text, calls, lambda parser: parser.pipeline(0))
 
 
-def _whole(text: str, parsed: Callable[[_Parser], Parsed]) -> Parsed:
+def _whole(text: str, calls: Calls, parsed: Callable[[_Parser], Parsed]) -> Parsed:
     """Return what a parser makes of a text, all of it."""
     if len(text) > _MAX_LENGTH:
         raise UsageError(f"a text of at most {_MAX_LENGTH:,} characters is needed")
-    parser = _Parser(text)
+    parser = _Parser(text, calls)
     found = parsed(parser)
     if parser.peek():
         raise parser.error("stages are parted by |")
@@ -223,8 +225,8 @@ _SHOWN = 24  # characters of the place in an error
 class _Parser:
     """Reads a text word by word; what is next is looked at once, so the time is that of reading."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, calls: Calls) -> None:
+        self._text, self._calls = text, calls
         self._go(0)
 
     def error(self, rule: object, at: int | None = None) -> UsageError:
@@ -281,7 +283,7 @@ class _Parser:
         name, after = found.groups() if found else ("", "")
         # "cache" alone is the stage; "cache[:5]" and "cache+train" can only be a split called
         # cache.
-        if after == "(" or (name in CALLS and after not in ("[", "+")):
+        if after == "(" or (name in self._calls and after not in ("[", "+")):
             return None
         return self._take(_SPEC)
 
@@ -291,7 +293,7 @@ class _Parser:
         if name is None:
             raise self.error("a stage is needed, as shuffle(1000)", start)
         with self._at_place(start):
-            call = call_named(name)
+            call = call_named(name, self._calls)
         given = self._arguments(call, depth) if self._took("(") else []
         with self._at_place(start):
             return call, call.stages(given)
@@ -490,7 +492,7 @@ def text_of_part(part: Part, *, is_source: bool = False) -> str:
     name, said = found
     if isinstance(part, Zip):
         return f"{name}({', '.join(map(text_of, part.inputs))})"
-    first = next((p.name for p in call_named(name).parameters if not p.by_name), None)
+    first = next((p.name for p in call_of(part, name).parameters if not p.by_name), None)
     texts = []
     for field, value in said.items():
         is_spec = isinstance(part, Read) and field == "spec" and _SPEC.fullmatch(value)

@@ -15,7 +15,8 @@ from shardctl.order.order import Order
 from shardctl.saved.position_file import PositionRecord, position_of_text
 from shardctl.saved.resume_plan import RunSegment
 from shardctl.settings.read_settings import ReadSettings, SettingsDocument, settings_in_force
-from shardctl.stages.text import pipeline_of, text_of
+from shardctl.settings.table import stages_in
+from shardctl.stages.text import text_of
 from shardctl.tfds.builder_layout import in_order_of
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.graph import call_name
@@ -479,5 +480,5 @@ def _said(name: str, in_force: SettingsDocument) -> str:
     """Return the value of a setting as people write it, stages as a text."""
     value = in_force.get(name)
     if name == "stages" and value is not None:
-        value = text_of(pipeline_of(value))
+        value = text_of(stages_in(in_force))
     return printable(str(value), 200)

@@ -6,7 +6,7 @@ import ast
 import inspect
 import json
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -136,11 +136,13 @@ def test_a_document_gives_back_what_is_set(setting: Setting) -> None:
     for value in values_of(setting):
         if setting.name == "cycle" and value == "auto":
             continue  # a document has the number that it comes to
+        given = settings_with(setting, value)
         if setting.name != "cpus":
-            shown = settings_in_force(settings_with(setting, value), ordered=False)
-            assert settings_from_document(shown)[setting.field] == value
+            shown = settings_from_document(settings_in_force(given, ordered=False))
+            kept = replace(given, **{setting.field: shown[setting.field]})
+            assert kept == given
         stated = {setting.name: setting.kind.to_document(value)}
-        assert settings_from_document(stated) == {setting.field: value}
+        assert replace(given, **settings_from_document(stated)) == given
 
 
 @each_setting
@@ -174,6 +176,8 @@ def test_none_and_values_of_another_kind(setting: Setting) -> None:
 def taken(kind: table.SettingKind, value: Any) -> Any:
     """Return a value as it is kept, which a document gives back."""
     kept = kind.take(value)
+    if isinstance(kind, table.StageList):  # which the settings read
+        return kept
     document = json.loads(json.dumps(kind.to_document(kept)))
     assert kind.take(kind.from_document(document)) == kept
     return kept
@@ -194,7 +198,7 @@ def test_what_a_kind_takes() -> None:
 
 def test_stages_are_taken_as_text_and_as_a_list() -> None:
     for one in ("cache | take(3)", ["cache", {"take": 3}], ("cache", "take(3)")):
-        assert table.StageList().take(one) == parse_stages("cache | take(3)")
+        assert ReadSettings(stages=one).stages == parse_stages("cache | take(3)")  # type: ignore[arg-type]
 
 
 # Documents: what an answer shows gives the same order when it is pasted back.

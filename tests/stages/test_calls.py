@@ -89,7 +89,7 @@ def test_what_is_open_is_no_stage_that_is_offered() -> None:
         assert reason[0].islower()
         assert not CALLS[name].is_offered if name in CALLS else "(" in name
     with pytest.raises(UsageError) as caught:
-        call_named("Xyz")
+        call_named("Xyz", CALLS)
     assert str(caught.value).startswith("no stage 'Xyz'; stages: shuffle,")
     assert "; sources: read, range, generator, counter, pad, values, zip, " in str(caught.value)
     assert "opaque" not in str(caught.value)
