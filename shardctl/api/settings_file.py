@@ -11,6 +11,7 @@ from shardctl.base.text import quoted
 from shardctl.errors import UsageError
 from shardctl.files.parse import decode
 from shardctl.settings.names import main_names, settings_from_document
+from shardctl.settings.table import stages_in
 from shardctl.stores.stores import is_remote, read_file, working_folder
 
 if TYPE_CHECKING:
@@ -32,7 +33,11 @@ def stated_settings(project: Project) -> dict[str, Any]:
         read["file_order"] = list(listed_files(project.path.parent / str(read["file_order"])))
     stated = settings_from_document(read)
     if project.path is not None and "stages" in stated:
-        stated["stages"] = _from_here(stated["stages"], project.path.parent)
+        try:
+            stages = stages_in(stated)
+        except UsageError:
+            return stated  # which the settings refuse, too
+        stated["stages"] = _from_here(stages, project.path.parent)
     return stated
 
 

@@ -174,8 +174,14 @@ class ReadSettings:
             raise UsageError(f"{option('stages', *shown, given=True)}: {error!s}") from None
 
     def _check_stages(self, stages: Pipeline) -> None:
+        from shardctl.loaders.vocabulary import calls_of
         from shardctl.settings.names import with_known_settings
+        from shardctl.stages.pipelines import parts_of
 
+        known = {call.of for call in calls_of(self.loader).values()}
+        for part in parts_of(stages):
+            if type(part) not in known:
+                raise UsageError(f"--stages: {part.called} is no stage of {self.reader.title}")
         on_tf_data = self.reader.on_tf_data
         said = SHORT_FORM if on_tf_data else self.reader.in_stages
         beside = [name for name in said if getattr(self, name) != _DEFAULTS[name]]

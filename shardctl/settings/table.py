@@ -341,7 +341,8 @@ def stages_in(document: InForce) -> Any:
     from shardctl.loaders.vocabulary import calls_of
     from shardctl.stages.text import pipeline_of
 
-    return pipeline_of(document["stages"], calls=calls_of(document.get("loader") or "tfds"))
+    given, loader = document["stages"], document.get("loader") or "tfds"
+    return given if hasattr(given, "stages") else pipeline_of(given, calls=calls_of(loader))
 
 
 def _stages(in_force: InForce) -> str:
