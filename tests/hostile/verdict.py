@@ -218,8 +218,9 @@ def _of_files(outcome: Outcome) -> Iterator[str]:
     if "init" in outcome.arguments[:1] and outcome.exit_code == 0:
         named = {*named, "shardctl.yaml", "shardctl.schema.json"}
     if "demo" in outcome.arguments[:1]:  # whose files are in the folder that is named
-        folders = {os.path.normpath(word) for word in (*outcome.arguments[1:], "shardctl-demo")}
-        named |= {file for file in outcome.new_files if Path(file).parts[0] in folders}
+        folders = (os.path.normpath(word) for word in (*outcome.arguments[1:], "shardctl-demo"))
+        below = tuple(f"{folder}/" for folder in folders)
+        named |= {file for file in outcome.new_files if file.startswith(below)}
     stray = sorted(outcome.new_files - named)
     if stray:
         yield f"left {stray[0]!r} behind"
