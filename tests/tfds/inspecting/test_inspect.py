@@ -24,6 +24,7 @@ from shardctl.verbs.inspect.answer import Inspection
 from shardctl.verbs.inspect.view import is_without_metadata, layout_name, project_yaml
 from shardctl.verbs.layout.view import layout_document
 from tests.forked_scripts import forking_python
+from tests.golden import rows
 from tests.pipelines.real_pipelines import epochs_of_fit
 from tests.tfds_datasets import build_dataset
 
@@ -261,18 +262,12 @@ def many_stages(world: World) -> Any:
     return read.repeat(2).shuffle(4, seed=6).unbatch().skip(3).take(20).batch(6).prefetch(1)
 
 
-def rows(name: str) -> list[tuple[str, str]]:
-    """Return the names and expressions in a file of this folder."""
-    lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()[1:]
-    return [(name, text) for name, _, text in (line.partition(": ") for line in lines)]
-
-
 def made(text: str, world: World) -> Any:
     return eval(text, {**globals(), "w": world})
 
 
 # Random pipelines have the ordinary ones: tests/pipelines/test_inspect_claim.py.
-CASES = dict(rows("pipelines.txt"))
+CASES = rows(Path(__file__).with_name("pipelines.txt"))
 
 # A case of each kind, and the cheapest ones; the others take long.
 QUICK = {
@@ -333,7 +328,7 @@ def _slices(world: World) -> Any:
     return sets().from_tensor_slices(world.files())
 
 
-OPEN = {name: row.split(" => ") for name, row in rows("open.txt")}
+OPEN = {n: row.split(" => ") for n, row in rows(Path(__file__).with_name("open.txt")).items()}
 
 # What TensorFlow traces longest.
 SLOW_OPEN = ("files that a filter reads", "groups", "choices that are computed", "flat_map")
