@@ -17,8 +17,9 @@ from shardctl.iteration import shuffle as shuffling
 from shardctl.iteration.build import iteration_of_pass
 from shardctl.iteration.combinations import Chosen, Directed, Zip, certain_left
 from shardctl.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN, Iteration, Node, Source
+from shardctl.iteration.regrouped import Kept, Regrouped
 from shardctl.iteration.repeat import Repeat
-from shardctl.iteration.selection import Asserted, Cache, Filter, Strided
+from shardctl.iteration.selection import Asserted, Cache, Strided
 from shardctl.iteration.shuffle import Shuffle
 from shardctl.tfdata import mixture
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
@@ -289,8 +290,8 @@ ENDLESS = "sample_from_datasets([range(9), range(9)], weights="
         ("range(7) | batch(2) | batch(3) | unbatch", "differ in size"),
         ("range(3) | concatenate(range(3) | batch(2))", "batch both, or none"),
         ("range(8) | repeat | shuffle(-2, seed=1)", "the buffer never fills"),
-        ("range(9) | batch(2) | filter(kept=a)", "put the filter before them"),
-        ("values([1]) | repeat | filter(kept=a) | take(1)", "filter: none of .* examples passes"),
+        ("range(9) | batch(2) | filter(kept=a)", "put the stage before them"),
+        ("values([1]) | repeat | filter(kept=a) | take(1)", "filter: .* examples make no element"),
         ("range(4) | assert_cardinality(5)", r"assert_cardinality\(5\): there are 4$"),
         ("range(4) | assert_cardinality(-1)", "there are 4$"),
         ("range(4) | repeat | assert_cardinality(4)", "there are elements without end$"),
@@ -435,7 +436,8 @@ def test_what_is_left_of_a_repeat_of_perhaps_nothing_is_not_certain() -> None:
         assert pass_of(f"zip([{text}, range(50)])").pulled == min(50, pass_of(text).pulled)
     with pytest.raises(UsageError, match="of a dataset without end never fills its buffer"):
         shuffle_of(Repeat(Source(range(8)), None), WHOLE_DATASET)
-    assert not Asserted(Filter(Source(range(8)), lambda codes: codes > 2), 8).is_counted
+    kept = Kept(values=lambda codes: codes > 2)
+    assert not Asserted(Regrouped(Source(range(8)), kept), 8).is_counted
 
 
 # Long passes are a matter of counts and checkpoints.
@@ -479,7 +481,8 @@ def test_billions_of_elements_are_counted_at_once() -> None:
 
 
 def test_long_inputs_of_a_filter_are_found_over_many_checkpoints() -> None:
-    iteration = Filter(Source(range(300_000)), lambda codes: codes % 7 == 3).iterate()
+    kept = Kept(values=lambda codes: codes % 7 == 3)
+    iteration = Regrouped(Source(range(300_000)), kept).iterate()
     assert iteration.pull(10) == 10
     expected = np.arange(3, 300_000, 7)
     assert iteration.pull(10**9) == len(expected) - 10
