@@ -64,6 +64,24 @@ def pieces(count: int) -> Iterator[slice]:
     return (slice(start, min(start + _PIECE, count)) for start in range(0, count, _PIECE))
 
 
+def aligned(ones: Iterable[Int64s], twos: Iterable[Int64s]) -> Iterator[tuple[Int64s, Int64s]]:
+    """Yield two streams in pieces of equal sizes, and what one has beyond the other with no number.
+
+    >>> list(aligned([np.array([4, 5])], [np.array([6])]))
+    [(array([4]), array([6])), (array([5]), array([], dtype=int64))]
+    """
+    left = right = np.empty(0, np.int64)
+    ones, twos = filter(len, ones), filter(len, twos)  # an empty piece is not the end
+    while True:
+        left = left if len(left) else next(ones, left)
+        right = right if len(right) else next(twos, right)
+        size = min(len(left), len(right)) or max(len(left), len(right))
+        if not size:
+            return
+        yield left[:size], right[:size]
+        left, right = left[size:], right[size:]
+
+
 def constant(value: int, count: int) -> Int64s:
     """Return int64[count] of one value in the memory of one; it cannot be written to."""
     return np.broadcast_to(np.int64(value), count)

@@ -1,7 +1,8 @@
-"""Stages whose elements the data decides, where a scan has kept what they do to each example.
+"""Stages whose elements the data decides, where a file has kept what they do to each example.
 
-`take_while`, `flat_map` (and `unbatch` of what no batch made), `group_by_window`, and packing: all
-of them make elements of the examples in the order in which these come, by a number an example.
+`filter`, `take_while`, `flat_map` (and `unbatch` of what no batch made), `group_by_window`, and
+packing: all of them make elements of the examples in the order in which these come, by a number an
+example.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Regrouped(Node):
             raise UsageError(
                 f"{name}: its scan is of a window of examples, which a batch before it makes"
                 if packs
-                else f"{name}: its scan is of single examples, and here an element holds several "
+                else f"{name}: its file is of single examples, and here an element holds several "
                 "(a batch, a tuple of zip): put the stage before them"
             )
         most = max((abs(size) for _, size in kept.windows.values()), default=1)
@@ -129,7 +130,7 @@ class RegroupedIteration(Iteration):
 
     @property
     def _made(self) -> int:
-        return self._starts.size - 1
+        return self._starts.size - 1 if self._node.shape else self._flat.size
 
     def _take(self, got: int) -> None:
         """Make elements of what the input has yielded."""
@@ -140,7 +141,7 @@ class RegroupedIteration(Iteration):
         # The rule needs codes, also where the answer is to be numbers of readings.
         with readings.counted(on=False):
             values = kept.values(child.codes_at(places)) if len(places) else places
-        if kept.by == "count":
+        if kept.by in ("passes", "count"):
             self._add(np.repeat(places, values))
         elif kept.by == "until":
             fails = np.flatnonzero(values == 0)
@@ -198,8 +199,8 @@ class RegroupedIteration(Iteration):
 
     def _add(self, places: Int64s, widths: Int64s | None = None) -> None:
         """Note elements: so many of these places each, or one."""
-        widths = np.ones(len(places), np.int64) if widths is None else widths
-        self._starts.add(self._flat.size + np.cumsum(widths))
+        if widths is not None:
+            self._starts.add(self._flat.size + np.cumsum(widths))
         self._flat.add(places)
 
     def _end(self) -> None:
@@ -226,13 +227,15 @@ class RegroupedIteration(Iteration):
         return None if self._node.shape else 1
 
     def widths(self, elements: Int64s) -> Int64s:
-        starts = self._starts.values
-        return starts[elements + 1] - starts[elements]
+        return self.before(elements + 1) - self.before(elements)
 
     def before(self, elements: Int64s) -> Int64s:
-        return self._starts.values[elements]
+        # Where each element is an example, nothing more than `_flat` is kept.
+        return self._starts.values[elements] if self._node.shape else elements
 
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
+        if not self._node.shape:
+            return super().at(places)
         elements = np.searchsorted(self._starts.values, places, "right") - 1
         return elements, places - self._starts.values[elements]
 

@@ -19,8 +19,9 @@ from shardctl.iteration import shuffle as shuffling
 from shardctl.iteration.build import iteration_of_pass
 from shardctl.iteration.combinations import Chosen, Directed, Zip, certain_left
 from shardctl.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN, Iteration, Node, Source
+from shardctl.iteration.regrouped import Kept, Regrouped
 from shardctl.iteration.repeat import Repeat
-from shardctl.iteration.selection import Asserted, Cache, Filter, Strided
+from shardctl.iteration.selection import Asserted, Cache, Strided
 from shardctl.iteration.shuffle import Shuffle
 from shardctl.tfdata import mixture
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
@@ -267,7 +268,8 @@ def test_what_is_left_of_a_repeat_of_perhaps_nothing_is_not_certain() -> None:
         assert pass_of(f"zip([{text}, range(50)])").pulled == min(50, pass_of(text).pulled)
     with pytest.raises(UsageError, match="of a dataset without end never fills its buffer"):
         shuffle_of(Repeat(Source(range(8)), None), WHOLE_DATASET)
-    assert not Asserted(Filter(Source(range(8)), lambda codes: codes > 2), 8).is_counted
+    kept = Kept(values=lambda codes: codes > 2)
+    assert not Asserted(Regrouped(Source(range(8)), kept), 8).is_counted
 
 
 # Long passes are a matter of counts and checkpoints.
@@ -311,7 +313,8 @@ def test_billions_of_elements_are_counted_at_once() -> None:
 
 
 def test_long_inputs_of_a_filter_are_found_over_many_checkpoints() -> None:
-    iteration = Filter(Source(range(300_000)), lambda codes: codes % 7 == 3).iterate()
+    kept = Kept(values=lambda codes: codes % 7 == 3)
+    iteration = Regrouped(Source(range(300_000)), kept).iterate()
     assert iteration.pull(10) == 10
     expected = np.arange(3, 300_000, 7)
     assert iteration.pull(10**9) == len(expected) - 10
