@@ -114,6 +114,18 @@ def library_of(loader: Loader) -> Any:
     return named(loader.calls)(loader)
 
 
+def object_of(value: Any) -> Any:
+    """Return what an object of another loader was made with: a `LoaderObject` of live.
+
+    None of any other object. Loaders are asked by the packages of its types; nothing is imported
+    for those that did not make it.
+    """
+    packages = {kind.__module__.partition(".")[0] for kind in type(value).__mro__}
+    asked = (loader for loader in LOADERS.values() if not packages.isdisjoint(loader.packages))
+    found = (named(loader.reads)(value) for loader in asked)
+    return next((one for one in found if one is not None), None)
+
+
 def library(module: str, loader: Loader) -> Any:
     """Return a module of the library of a loader, imported now.
 
