@@ -27,13 +27,7 @@ from shardctl.stages.pipelines import open_stages, readers_of, with_changed
 from shardctl.stages.stages import Pipeline, Read
 from shardctl.stages.text import text_of
 from shardctl.verbs.inspect.answer import InspectedStage, Inspection, OpenStage
-from shardctl.verbs.verify.answer import (
-    BUDGETS,
-    Take,
-    Verification,
-    check_not_nothing,
-    check_take,
-)
+from shardctl.verbs.verify.answer import BUDGETS, Take, Verification, check_not_nothing, check_take
 
 # What an object is: the same answer as of a tf.data.Dataset.
 
@@ -48,8 +42,7 @@ def inspection(found: LoaderObject, name: str = "") -> Inspection:
         if len(specs) == 1:
             spec = specs.pop() or default_spec(*datasets.values())
         stages = with_changed(
-            stages,
-            read=lambda read: replace(read, data=None, spec=None if spec else read.spec),
+            stages, read=lambda read: replace(read, data=None, spec=None if spec else read.spec)
         )
     settings = ReadSettings(loader=found.loader, stages=stages, **found.settings)
     shown = tuple(_shown(found.stages))

@@ -505,14 +505,7 @@ def _is_inspected(value: Any) -> Any:
 _NEEDED = "a tf.data.Dataset, an object of another loader, or a function that returns one"
 
 
-Inspected = Annotated[
-    Any,
-    Kind(
-        take=_is_inspected,
-        needed=_NEEDED,
-        several="datasets",
-    ),
-]
+Inspected = Annotated[Any, Kind(take=_is_inspected, needed=_NEEDED, several="datasets")]
 
 
 @checked

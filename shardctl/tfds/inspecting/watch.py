@@ -511,7 +511,9 @@ class _WithTensorflow(importlib.abc.MetaPathFinder):
         if name != "tensorflow" or threading.get_ident() != self._here:
             return None
         others = (finder for finder in sys.meta_path if finder is not self)
-        found: Any = next(filter(None, (each.find_spec(name, path, target) for each in others)), None)
+        found: Any = next(
+            filter(None, (each.find_spec(name, path, target) for each in others)), None
+        )
         if found is not None and found.loader is not None:
             plain = found.loader.exec_module
 
