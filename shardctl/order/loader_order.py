@@ -6,7 +6,8 @@ here: which version of the loader's library is in force, and whether its rule is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -119,6 +120,12 @@ class LoaderOrder(Order):
     def assumptions(self) -> tuple[str, ...]:
         """What the order depends on although no setting states it, a sentence each."""
         return (*self._assumptions, *self.sequence.assumptions)
+
+    def assuming(self, assumptions: Iterable[str]) -> LoaderOrder:
+        """Return the same order with other assumptions of its caller."""
+        made = copy(self)
+        made._assumptions = tuple(assumptions)
+        return made
 
     def _sources(self, parts: Mapping[Read, Sequence[SplitRange]]) -> dict[Read, LoaderSource]:
         """Return what the readers of a chain read, counted one after the other as `codes_of`."""
