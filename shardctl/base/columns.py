@@ -199,8 +199,8 @@ def records_of(fields: Sequence[str] | str, items: Sequence[Any]) -> Records:
 def picked(item: Any, fields: str) -> dict[str, Any]:
     """Return attributes of an item by their names, all None where there is no item.
 
-    `name=path` is an attribute, or one of an attribute, under another name. A tuple is a list, and
-    a record a mapping.
+    `name=path` is an attribute, or one of an attribute, under another name; of what is None it is
+    None. A tuple is a list, and a record a mapping.
 
     >>> picked(1j, "real i=imag"), picked(None, "real")
     ({'real': 0.0, 'i': 1.0}, {'real': None})
@@ -208,7 +208,10 @@ def picked(item: Any, fields: str) -> dict[str, Any]:
     found = {}
     for field in fields.split():
         name, _, path = field.partition("=")
-        found[name] = None if item is None else _plain(attrgetter(path or name)(item))
+        value = item
+        for attribute in (path or name).split("."):
+            value = None if value is None else getattr(value, attribute)
+        found[name] = _plain(value)
     return found
 
 
