@@ -235,9 +235,8 @@ class OfLoader:
         self.reads = reads_of(resolved.dataset, resolved.ranges)
         self.judged = call_of_hosts(settings)
         self.ways = (self.judged,)
-        order = next(self._orders(1)) if settings.stages is not None else None
-        if order is not None and order.has_steps and order.num_steps:
-            self.own_batch = len(order.positions_in_step(0))
+        if settings.stages is not None:
+            self.own_batch = next(self._orders(1)).batch_size
 
     def _orders(self, num_hosts: int, **changed: object) -> Iterator[LoaderOrder]:
         """Yield the order of each host under changed settings.
