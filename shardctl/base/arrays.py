@@ -87,6 +87,18 @@ def constant(value: int, count: int) -> Int64s:
     return np.broadcast_to(np.int64(value), count)
 
 
+def ranges(starts: Int64s, counts: Int64s, step: int = 1) -> Int64s:
+    """Return so many numbers from each start on, int64[sum of counts], without a loop.
+
+    >>> ranges(np.array([7, 2]), np.array([1, 3])).tolist()
+    [7, 2, 3, 4]
+    """
+    # The running number, less how many there are before each start.
+    shifts = starts - (np.cumsum(counts) - counts) * step
+    found: Int64s = np.repeat(shifts, counts) + np.arange(counts.sum()) * step
+    return found
+
+
 def is_constant(values: Int64s) -> bool:
     """Whether an array lies in memory as one value."""
     return len(values) > 1 and values.strides == (0,)

@@ -16,7 +16,15 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration import iteration as readings
-from shardctl.iteration.iteration import PIECE, UNKNOWN, Axis, Iteration, Node, SourceIteration
+from shardctl.iteration.iteration import (
+    PIECE,
+    UNKNOWN,
+    Axis,
+    ByPlace,
+    Iteration,
+    Node,
+    SourceIteration,
+)
 
 By = Literal["passes", "until", "count", "key", "lengths"]
 _MOST_IN_VAIN = 1 << 20  # examples of an endless input of which nothing comes
@@ -84,7 +92,7 @@ class Regrouped(Node):
         return RegroupedIteration(self)
 
 
-class RegroupedIteration(Iteration):
+class RegroupedIteration(ByPlace):
     """An iterator; `_flat` are the places of examples in its input, one element after the other."""
 
     def __init__(self, node: Regrouped) -> None:
@@ -226,9 +234,6 @@ class RegroupedIteration(Iteration):
     def width(self) -> int | None:
         return None if self._node.shape else 1
 
-    def widths(self, elements: Int64s) -> Int64s:
-        return self.before(elements + 1) - self.before(elements)
-
     def before(self, elements: Int64s) -> Int64s:
         # Where each element is an example, nothing more than `_flat` is kept.
         return self._starts.values[elements] if self._node.shape else elements
@@ -242,22 +247,12 @@ class RegroupedIteration(Iteration):
     def codes_at(self, places: Int64s) -> Int64s:
         return self._child.codes_at(self._flat.values[places])
 
-    def examples(self, elements: Int64s) -> Int64s:
-        widths = self.widths(elements)
-        starts = self.before(elements) - (np.cumsum(widths) - widths)
-        return self.codes_at(np.repeat(starts, widths) + np.arange(widths.sum()))
-
     def places_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         query, inputs = self._child.places_of(codes)
         flat = SourceIteration(self._flat.values)
         flat.pull(self.num_examples)
         which, places = flat.elements_of(inputs)
         return query[which], places
-
-    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        query, places = self.places_of(codes)
-        found = np.unique(np.stack((query, self.at(places)[0])), axis=1)
-        return found[0], found[1]
 
 
 def packed(lengths: Int64s, sizes: Sequence[int]) -> Int64s:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arguments import checked
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, ranges
 from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.order.plan_order import plan_order
@@ -380,11 +380,7 @@ class _Resumed:
 
 def _codes(reads: Reads, reader: RecordReader) -> Int64s:
     """Return the codes (int64[n], ascending) of the examples that rows read."""
-    firsts = reader.codes.first_codes(reads)
-    # Codes of row r are firsts[r] .. firsts[r] + take[r] - 1. With the running position i over all
-    # rows, code = firsts[r] - starts[r] + i.
-    starts = np.cumsum(reads.take) - reads.take
-    return np.unique(np.repeat(firsts - starts, reads.take) + np.arange(reads.num_examples))
+    return np.unique(ranges(reader.codes.first_codes(reads), reads.take))
 
 
 def _numbers(seeds: KernelSeeds) -> tuple[int, int]:
