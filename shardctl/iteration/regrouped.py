@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, ranges
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration import iteration as readings
 from shardctl.iteration.iteration import (
@@ -21,7 +21,7 @@ from shardctl.iteration.iteration import (
     UNKNOWN,
     Axis,
     ByPlace,
-    Iteration,
+    Derived,
     Node,
     SourceIteration,
 )
@@ -92,12 +92,12 @@ class Regrouped(Node):
         return RegroupedIteration(self)
 
 
-class RegroupedIteration(ByPlace):
+class RegroupedIteration(ByPlace, Derived):
     """An iterator; `_flat` are the places of examples in its input, one element after the other."""
 
     def __init__(self, node: Regrouped) -> None:
-        super().__init__()
-        self._node, self._child = node, node.child.iterate()
+        super().__init__(node.child.iterate())
+        self._node = node
         self._flat, self._starts = _Growing(), _Growing(0)
         self._pending = np.empty((0, 2), np.int64)  # place and key of what waits for its group
         self._is_done = False
@@ -182,9 +182,8 @@ class RegroupedIteration(ByPlace):
         distinct, which = np.unique(held[:, 1], return_inverse=True)
         order = np.argsort(which, kind="stable")  # by key, and in the order in which they came
         counts = np.bincount(which, minlength=len(distinct))
-        firsts = np.repeat(np.cumsum(counts) - counts, counts)
         sizes = np.array([windows[key][0] for key in distinct.tolist()], np.int64)[which[order]]
-        numbers = (np.arange(len(held)) - firsts) // np.maximum(sizes, 1)
+        numbers = ranges(np.zeros_like(counts), counts) // np.maximum(sizes, 1)
         is_full = (numbers + 1) * sizes <= counts[which[order]]
         full = order[is_full]
         # Groups are runs of `full`; each comes with its last element.
@@ -219,10 +218,6 @@ class RegroupedIteration(ByPlace):
         except UnpredictableOrderError as fault:
             self._fault = fault
         self._child.abandon()
-
-    @property
-    def inputs(self) -> Sequence[Iteration]:
-        return (self._child,)
 
     def check(self) -> None:
         if self._fault is not None:

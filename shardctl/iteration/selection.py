@@ -68,7 +68,9 @@ class Strided(Node):
 
     def iterate(self) -> Iteration:
         # take(0) and skip(-1) make an iterator of their own, and none of their input.
-        return NOTHING.iterate() if self.limit == 0 else StridedIteration(self)
+        if self.limit == 0:
+            return NOTHING.iterate()
+        return StridedIteration(self) if self.stride > 1 else StretchIteration(self)
 
 
 class StridedIteration(Derived):
@@ -126,22 +128,19 @@ class StridedIteration(Derived):
         # Elements that a shard leaves out are -1, which `Derived.elements_of` drops.
         return np.where(rest, -1, elements)
 
+
+class StretchIteration(StridedIteration):
+    """An iterator over neighbours: examples lie as in the input, shifted by those skipped."""
+
     def before(self, elements: Int64s) -> Int64s:
-        if self._node.stride > 1:
-            return super().before(elements)
-        # Without a stride, examples lie as in the input, shifted by those skipped.
         inputs = np.minimum(elements + self._node.first, self._child.pulled)
         return self._child.before(inputs) - self._skipped
 
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
-        if self._node.stride > 1:
-            return super().at(places)
         elements, offsets = self._child.at(places + self._skipped)
         return elements - self._node.first, offsets
 
     def codes_at(self, places: Int64s) -> Int64s:
-        if self._node.stride > 1:
-            return super().codes_at(places)
         return self._child.codes_at(places + self._skipped)
 
     @property
@@ -150,9 +149,7 @@ class StridedIteration(Derived):
         return int(self._child.before(np.array([min(self._node.first, self._child.pulled)]))[0])
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        if self._node.stride > 1:
-            yield from super().chunks(start, stop)
-        elif start < stop:
+        if start < stop:
             yield from self._child.chunks(start + self._node.first, stop + self._node.first)
 
 
