@@ -14,14 +14,14 @@ from typing import Any, Literal
 import numpy as np
 
 from shardctl.base.arrays import Int64s, ranges
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.errors import UsageError
 from shardctl.iteration import iteration as readings
 from shardctl.iteration.iteration import (
     PIECE,
     UNKNOWN,
     Axis,
     ByPlace,
-    Derived,
+    Ending,
     Node,
     SourceIteration,
 )
@@ -92,7 +92,7 @@ class Regrouped(Node):
         return RegroupedIteration(self)
 
 
-class RegroupedIteration(ByPlace, Derived):
+class RegroupedIteration(ByPlace, Ending):
     """An iterator; `_flat` are the places of examples in its input, one element after the other."""
 
     def __init__(self, node: Regrouped) -> None:
@@ -101,7 +101,6 @@ class RegroupedIteration(ByPlace, Derived):
         self._flat, self._starts = _Growing(), _Growing(0)
         self._pending = np.empty((0, 2), np.int64)  # place and key of what waits for its group
         self._is_done = False
-        self._fault: UnpredictableOrderError | None = None
         self._read = 0  # examples of the input
 
     def _advance(self, count: int) -> int:
@@ -155,7 +154,9 @@ class RegroupedIteration(ByPlace, Derived):
             fails = np.flatnonzero(values == 0)
             self._add(places[: fails[0]] if len(fails) else places)
             if len(fails):
+                self._is_done = True
                 self._end()
+                self._child.abandon()
         elif kept.by == "key":
             self._group(places, values)
         else:
@@ -209,21 +210,6 @@ class RegroupedIteration(ByPlace, Derived):
         if widths is not None:
             self._starts.add(self._flat.size + np.cumsum(widths))
         self._flat.add(places)
-
-    def _end(self) -> None:
-        """End before the input does; threads below may have read ahead, as behind a `take`."""
-        self._is_done = True
-        try:
-            self._child.check()
-        except UnpredictableOrderError as fault:
-            self._fault = fault
-        self._child.abandon()
-
-    def check(self) -> None:
-        if self._fault is not None:
-            raise self._fault
-        if not (self._is_done and self._node.kept.by == "until"):
-            super().check()
 
     @property
     def width(self) -> int | None:

@@ -12,7 +12,7 @@ from shardctl.iteration.iteration import (
     INFINITE,
     NOTHING,
     UNKNOWN,
-    Derived,
+    Ending,
     InPlace,
     Iteration,
     Node,
@@ -73,14 +73,12 @@ class Strided(Node):
         return StridedIteration(self) if self.stride > 1 else StretchIteration(self)
 
 
-class StridedIteration(Derived):
+class StridedIteration(Ending):
     """An iterator over every so-manyth element."""
 
     def __init__(self, node: Strided) -> None:
         super().__init__(node.child.iterate())
         self._node = node
-        self._is_abandoned = False
-        self._fault: UnpredictableOrderError | None = None  # of what was yielded until then
 
     def _advance(self, count: int) -> int:
         node, child = self._node, self._child
@@ -98,25 +96,12 @@ class StridedIteration(Derived):
         return total - self.pulled
 
     def abandon(self) -> None:
-        if not self._is_abandoned:
-            self._is_abandoned = True
-            # What threads read beyond this point is never yielded, so it need not be known.
-            try:
-                # Checked now, before threads are taken into account: what was yielded until here
-                # may be certain even though what they read ahead is not.
-                self._child.check()
-            except UnpredictableOrderError as fault:
-                self._fault = fault
+        if not self._is_over:
+            self._end()  # before threads are taken into account
             # Threads start with the first element that is asked for, or at once with warm start.
             if self._node.reads_ahead != 0 and (self.pulled or self._node.warm):
                 read_ahead(self._node.child, self._child, self._node.reads_ahead)
             self._child.abandon()
-
-    def check(self) -> None:
-        if self._fault is not None:
-            raise self._fault
-        if not self._is_abandoned:
-            super().check()
 
     def _inputs_of(self, elements: Int64s) -> Int64s:
         if self._node.first == 0 and self._node.stride == 1:
