@@ -6,7 +6,8 @@ here: which version of the loader's library is in force, and whether its rule is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -121,6 +122,12 @@ class LoaderOrder(Order):
         """What the order depends on although no setting states it, a sentence each."""
         return (*self._assumptions, *self.sequence.assumptions)
 
+    def assuming(self, assumptions: Iterable[str]) -> LoaderOrder:
+        """Return the same order with other assumptions of its caller."""
+        made = copy(self)
+        made._assumptions = tuple(assumptions)
+        return made
+
     def _sources(self, parts: Mapping[Read, Sequence[SplitRange]]) -> dict[Read, LoaderSource]:
         """Return what the readers of a chain read, counted one after the other as `codes_of`."""
         found, first = {}, 0
@@ -158,6 +165,13 @@ class LoaderOrder(Order):
     def has_steps(self) -> bool:
         """Whether examples come in batches."""
         return self.sequence.batches is not None
+
+    @property
+    def batch_size(self) -> int | None:
+        """Number of examples in the first batch, which a chain may form; None where there is none."""
+        if self.config.stages is None:
+            return super().batch_size
+        return len(self.positions_in_step(0)) if self.has_steps and self.num_steps else None
 
     def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         # An index is computed from its position alone, so any piece costs the same.
