@@ -641,8 +641,9 @@ class Zip(Merging):
         lengths = {one.length for one in of}
         if len(lengths) > 1 and (is_map or self.strict):
             raise UsageError(f"{self.name}: Grain refuses datasets of several lengths")
-        if any(one.regular != ALL and not one.width for one in of):
-            raise UsageError(f"{self.name}: put filters behind it, or to_iter_dataset() before")
+        inner = (part for one in self.inputs for part in _parts_before(one, len(one.stages)))
+        if is_map and any(isinstance(part, Filter) for part in inner):
+            raise UsageError(f"{self.name}: of what a filter made None; put to_iter_dataset before")
         return rows.ZippedRows(of)
 
 
