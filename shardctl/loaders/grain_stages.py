@@ -280,6 +280,8 @@ class RepeatIterDataset(GrainStage):
 
     def rows(self, of: Rows, at: At) -> Rows:
         """Return the epochs."""
+        if not of.length and self.num_epochs is None:
+            raise UsageError(f"{self.name}: of no elements, and Grain would look for one forever")
         # Of what has no end the second epoch never comes.
         return of if of.length >= ALL else rows.RepeatedRows(of, self.num_epochs, alike=True)
 
