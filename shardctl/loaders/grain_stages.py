@@ -356,7 +356,7 @@ class Filter(GrainStage, stages.Filter):
         kept = at.reading.config.kept
         if kept is None or self.kept is None:
             raise UsageError(f"{self.name}: {self.why_open(None, None)}")
-        found = rows.FilteredRows(of, kept(self.name, self.kept))
+        found = rows.FilteredRows(of, kept(self))
         return found if at.kind == "map" else rows.PassedRows(found)
 
 

@@ -29,7 +29,7 @@ from shardctl.spec.reads import Reads, joined, reads_of
 from shardctl.spec.subsplit import SplitRange
 
 if TYPE_CHECKING:
-    from shardctl.stages.stages import Read
+    from shardctl.stages.stages import ByData, Read
 
 
 class LoaderOrder(Order):
@@ -121,11 +121,6 @@ class LoaderOrder(Order):
         """What the order depends on although no setting states it, a sentence each."""
         return (*self._assumptions, *self.sequence.assumptions)
 
-    def _kept(self, call: str, path: str) -> Callable[[Int64s], Int64s]:
-        """Return what a stage does to examples by the file of its scan, by their indices."""
-        values = provided("kept")(call, path, self.codes).values
-        return lambda indices: values(self.codes_of(indices))
-
     def _sources(self, parts: Mapping[Read, Sequence[SplitRange]]) -> dict[Read, LoaderSource]:
         """Return what the readers of a chain read, counted one after the other as `codes_of`."""
         found, first = {}, 0
@@ -139,6 +134,14 @@ class LoaderOrder(Order):
             )
             first += int(reads.take.sum())
         return found
+
+    def _kept(self, stage: ByData) -> Callable[[Int64s], Int64s]:
+        """Return what the file of a stage says of examples, by the indices that the loader counts.
+
+        A method, and no function of this order's own: orders go to worker processes.
+        """
+        kept = provided("kept")(stage.name, stage.kept, self.codes)
+        return lambda indices: kept.values(self.codes_of(indices))
 
     @staticmethod
     def _lengths_of_shards(ranges: Sequence[SplitRange], reads: Reads) -> Int64s:

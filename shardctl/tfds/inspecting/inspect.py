@@ -518,9 +518,10 @@ def inspect(dataset: Inspected, *, loop: Loop = "python", assume_seeds: bool = F
     not needed for it.
 
     Args:
-        dataset: a `tf.data.Dataset`, or an object of another loader; one of `strategy.experimental_distribute_dataset`, of which
-            this worker's part is inspected; or a function without arguments that makes one: then
-            each stage has the line of the script that made it.
+        dataset: a `tf.data.Dataset`, or an object of another loader; one of
+            `strategy.experimental_distribute_dataset`, of which this worker's part is inspected;
+            or a function without arguments that makes one: then each stage has the line of the
+            script that made it.
         loop: the training loop: "keras-fit" takes two iterators an epoch.
         assume_seeds: the answer is about the pipeline with the changes that fix its order, the
             `cures` of a nondeterministic one; its `assumptions` are these changes.
