@@ -228,11 +228,18 @@ _GRAIN = Loader(
     proven=("0.2.13", "0.2.15", "0.2.16", "0.2.17", "0.2.18"),
     takes=_words(
         "shuffle_seed epochs host host_by drop_shard_remainder workers batch "
-        "drop_remainder buffer buffer_seed"
+        "drop_remainder buffer buffer_seed stages"
     ),
+    in_stages=_words(
+        "shuffle_seed epochs host_by drop_shard_remainder workers batch drop_remainder buffer "
+        "buffer_seed"
+    ),
+    stages="shardctl.loaders.grain_stages",
     shares_by="ShardOptions",
     rule="shardctl.loaders.grain:grain_sequence",
     calls="shardctl.live.grain:Grain",
+    reads="shardctl.live.grain:read_object",
+    packages=("grain",),
 )
 _TORCH = Loader(
     name="torch",
