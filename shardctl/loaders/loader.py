@@ -114,6 +114,18 @@ def library_of(loader: Loader) -> Any:
     return named(loader.calls)(loader)
 
 
+def object_of(value: Any) -> Any:
+    """Return what an object of another loader was made with: a `LoaderObject` of live.
+
+    None of any other object. Loaders are asked by the packages of its types; nothing is imported
+    for those that did not make it.
+    """
+    packages = {kind.__module__.partition(".")[0] for kind in type(value).__mro__}
+    asked = (loader for loader in LOADERS.values() if not packages.isdisjoint(loader.packages))
+    found = (named(loader.reads)(value) for loader in asked)
+    return next((one for one in found if one is not None), None)
+
+
 def library(module: str, loader: Loader) -> Any:
     """Return a module of the library of a loader, imported now.
 
@@ -216,11 +228,18 @@ _GRAIN = Loader(
     proven=("0.2.13", "0.2.15", "0.2.16", "0.2.17", "0.2.18"),
     takes=_words(
         "shuffle_seed epochs host host_by drop_shard_remainder workers batch "
-        "drop_remainder buffer buffer_seed"
+        "drop_remainder buffer buffer_seed stages"
     ),
+    in_stages=_words(
+        "shuffle_seed epochs host_by drop_shard_remainder workers batch drop_remainder buffer "
+        "buffer_seed"
+    ),
+    stages="shardctl.loaders.grain_stages",
     shares_by="ShardOptions",
     rule="shardctl.loaders.grain:grain_sequence",
     calls="shardctl.live.grain:Grain",
+    reads="shardctl.live.grain:read_object",
+    packages=("grain",),
 )
 _TORCH = Loader(
     name="torch",
@@ -280,12 +299,14 @@ _HF = Loader(
     ),
     takes=_words(
         "shuffle_seed epochs pass_index host host_by workers batch drop_remainder "
-        "streaming buffer input_shards arrow"
+        "streaming buffer input_shards arrow stages"
     ),
     shares_by="split_dataset_by_node",
     rule="shardctl.loaders.hugging_face:hugging_face_sequence",
     calls="shardctl.live.hugging_face:HuggingFace",
     changes="shardctl.loaders.hugging_face_eras:changed_between",
+    stages="shardctl.loaders.hugging_face_stages",
+    in_stages=_words("shuffle_seed buffer input_shards"),
     shares_are_assumed=True,
     default_buffer=DEFAULT_BUFFER,
 )

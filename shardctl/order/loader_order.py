@@ -6,7 +6,7 @@ here: which version of the loader's library is in force, and whether its rule is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from shardctl.spec.reads import Reads, joined, reads_of
 from shardctl.spec.subsplit import SplitRange
 
 if TYPE_CHECKING:
-    from shardctl.stages.stages import Read
+    from shardctl.stages.stages import ByData, Read
 
 
 class LoaderOrder(Order):
@@ -94,6 +94,7 @@ class LoaderOrder(Order):
             file_format=dataset.file_format,
             shard_lengths=self._lengths_of_shards(self.ranges, self.reads),
             sources=self._sources(parts or {}),
+            kept=self._kept,
         )
         self.origins = origins or {}
         self.sources = tuple(origin.name for origin in self.origins.values())
@@ -133,6 +134,14 @@ class LoaderOrder(Order):
             )
             first += int(reads.take.sum())
         return found
+
+    def _kept(self, stage: ByData) -> Callable[[Int64s], Int64s]:
+        """Return what the file of a stage says of examples, by the indices that the loader counts.
+
+        A method, and no function of this order's own: orders go to worker processes.
+        """
+        kept = provided("kept")(stage.name, stage.kept, self.codes)
+        return lambda indices: kept.values(self.codes_of(indices))
 
     @staticmethod
     def _lengths_of_shards(ranges: Sequence[SplitRange], reads: Reads) -> Int64s:
