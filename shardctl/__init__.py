@@ -84,6 +84,7 @@ PROVIDERS.update(
     dataset="api.arguments:dataset_of_argument",
     plan="api.arguments:read_plan",
     html="api.tables:html_of",
+    inspection="live.objects:inspection",
     installed_version="metadata.loader_versions:installed_version",
     kept="metadata.seen_file:read_kept",
     listed="metadata.index.listing:listed_spec",
@@ -97,6 +98,7 @@ PROVIDERS.update(
     text="api.tables:text_of",
     to_pandas="api.tables:to_pandas",
     verify_loader="live.verify:verify_loader",
+    verify_object="live.objects:verify_object",
     verified_version="metadata.loader_versions:verified_version",
 )
 

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s, groups_of
+from shardctl.base.arrays import Int64s, groups_of, ranges
 
 INFINITE, UNKNOWN = -1, -2  # tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
 EVERYTHING = 1 << 62  # elements to pull where all there are are meant
@@ -375,6 +375,20 @@ class InPlace(Derived):
         yield from self._child.chunks(start, stop)
 
 
+class ByPlace(Iteration):
+    """An iterator whose examples are found by their places, whatever elements they are in."""
+
+    def widths(self, elements: Int64s) -> Int64s:
+        return self.before(elements + 1) - self.before(elements)
+
+    def examples(self, elements: Int64s) -> Int64s:
+        return self.codes_at(ranges(self.before(elements), self.widths(elements)))
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        query, places = self.places_of(codes)
+        return query, self.at(places)[0]
+
+
 class Counts:
     """How many examples come before each element, where elements differ: one sum a `PIECE`."""
 
@@ -524,6 +538,4 @@ class SourceIteration(Leaf):
         # it.
         first = np.searchsorted(pulled, wanted, "left", sorter=order)
         counts = np.searchsorted(pulled, wanted, "right", sorter=order) - first
-        query = np.repeat(np.arange(len(wanted)), counts)
-        within = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return query, order[np.repeat(first, counts) + within]
+        return np.repeat(np.arange(len(wanted)), counts), order[ranges(first, counts)]

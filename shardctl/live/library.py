@@ -121,6 +121,14 @@ class Library(ABC):
             UsageError: the library refuses these settings.
         """
 
+    def over_indices(self, value: Any, indices: Mapping[int, range]) -> Any:
+        """Return an object like one of the library's over indices, without functions of its user.
+
+        indices: those of each source, by the `id` of the source. None where the library has no way
+        to make one: then the elements of the object itself are compared, by their values.
+        """
+        return None
+
     def epoch_setter(self, config: LoaderConfig) -> str:
         """Return the name of what has `set_epoch`, "" where nothing has it."""
         return ""

@@ -451,6 +451,7 @@ class LoaderConfig:
     file_format: of the record files, "" where the examples are not read from any.
     stages: the chain of calls that makes the loader, None where settings say it.
     sources: what each reader of the chain reads, their examples counted one reader after the other.
+    kept: of the name of a stage and the file of its scan, what says whether indices pass.
 
     Settings that are not given are None or False.
     """
@@ -480,6 +481,7 @@ class LoaderConfig:
     shard_lengths: Int64s | None = None
     stages: Pipeline | None = None
     sources: Mapping[Read, LoaderSource] = field(default_factory=dict)
+    kept: Callable[[str, str], Callable[[Int64s], Int64s]] | None = None
 
     @property
     def num_examples(self) -> int:

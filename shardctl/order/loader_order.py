@@ -6,7 +6,7 @@ here: which version of the loader's library is in force, and whether its rule is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -94,6 +94,7 @@ class LoaderOrder(Order):
             file_format=dataset.file_format,
             shard_lengths=self._lengths_of_shards(self.ranges, self.reads),
             sources=self._sources(parts or {}),
+            kept=self._kept,
         )
         self.origins = origins or {}
         self.sources = tuple(origin.name for origin in self.origins.values())
@@ -119,6 +120,11 @@ class LoaderOrder(Order):
     def assumptions(self) -> tuple[str, ...]:
         """What the order depends on although no setting states it, a sentence each."""
         return (*self._assumptions, *self.sequence.assumptions)
+
+    def _kept(self, call: str, path: str) -> Callable[[Int64s], Int64s]:
+        """Return what a stage does to examples by the file of its scan, by their indices."""
+        values = provided("kept")(call, path, self.codes).values
+        return lambda indices: values(self.codes_of(indices))
 
     def _sources(self, parts: Mapping[Read, Sequence[SplitRange]]) -> dict[Read, LoaderSource]:
         """Return what the readers of a chain read, counted one after the other as `codes_of`."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arguments import checked
-from shardctl.base.arrays import Int64s, Int64sLike
+from shardctl.base.arrays import Int64s, Int64sLike, aligned
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import printable
@@ -383,19 +383,10 @@ def _cut(chunks: Codes, size: int | None) -> Iterator[Int64s]:
 
 def num_differing(expected: Codes, actual: Codes) -> int:
     """Return at how many positions two streams differ; what one has beyond the other differs."""
-    num_differing = 0
-    left = right = np.empty(0, np.int64)
-    ones, twos = filter(len, expected), filter(len, actual)  # an empty chunk is not the end
-    while True:
-        left = left if len(left) else next(ones, left)
-        right = right if len(right) else next(twos, right)
-        # The streams come in chunks of their own sizes; what both have by now is compared.
-        common = min(len(left), len(right))
-        if not common:
-            # One stream has ended: what the other still has differs.
-            return num_differing + sum(map(len, (left, right, *ones, *twos)))
-        num_differing += int(np.count_nonzero(left[:common] != right[:common]))
-        left, right = left[common:], right[common:]
+    return sum(
+        int(np.count_nonzero(left != right)) if len(left) == len(right) else len(left) + len(right)
+        for left, right in aligned(expected, actual)
+    )
 
 
 def _num_counted(order: Order) -> int:
