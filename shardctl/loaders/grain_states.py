@@ -132,9 +132,7 @@ class _Place:
                 return self._turns(count)
             case ast.Mix() if part.kinds == {"iter"}:
                 taken = self._taken(count)
-                parents = [
-                    one.state(own) for one, own in zip(self.inputs, taken, strict=True)
-                ]
+                parents = [one.state(own) for one, own in zip(self.inputs, taken, strict=True)]
                 return {"parents": parents, "index": count, "stop": False}
             case ast.Zip() if part.kinds == {"iter"}:
                 return {"parents": [one.state(count) for one in self.inputs]}

@@ -11,12 +11,7 @@ import pytest
 
 from shardctl.errors import UnpredictableOrderError
 from shardctl.loaders.hugging_face import hugging_face_sequence, stream_of
-from shardctl.loaders.hugging_face_eras import (  # noqa: F401  # era_of: in the golden file
-    ERAS,
-    changed_between,
-    era_of,
-    of_tables,
-)
+from shardctl.loaders.hugging_face_eras import ERAS, changed_between, era_of, of_tables  # noqa: F401  # era_of: in the golden file
 from shardctl.loaders.hugging_face_streams import Stream, by_halves, in_turn, one_for_one
 from shardctl.loaders.loader_sequence import LoaderConfig
 from tests.golden import assert_evaluated
