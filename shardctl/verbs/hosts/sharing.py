@@ -23,8 +23,7 @@ from shardctl.dataset.dataset import Dataset, Split, as_dataset
 from shardctl.order import file_formats, sources
 from shardctl.order.loader_order import LoaderOrder, loader_version
 from shardctl.order.order import CHUNK_SIZE, Order, Origin
-from shardctl.order.plan_order import as_warnings
-from shardctl.order.plan_order import order_of
+from shardctl.order.plan_order import as_warnings, order_of
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.read_settings import ReadSettings, with_stand_in_seeds
