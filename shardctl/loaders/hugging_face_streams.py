@@ -369,7 +369,7 @@ def taken_in_turn(
     return sources[there], places[there]
 
 
-class Shuffled(Mapped):
+class Shuffled(Node):
     """`BufferShuffledExamplesIterable`, and `InterleavedShardsExamplesIterable` before it.
 
     in_turn: how many shards fill the buffer in turn, 1 where they are read one after the other.
@@ -378,7 +378,16 @@ class Shuffled(Mapped):
     size: int
     in_turn: int = 1
     rng: Rng
-    has_tables = Node.has_tables
+
+    @property
+    def _filling(self) -> tuple[Node, ...]:
+        """What fills the buffer in turn."""
+        parts = min(self.num_shards, self.in_turn)
+        return self.inputs[0].parts(parts) if parts > 1 else self.inputs
+
+    def count(self) -> int:
+        """Return how many come of all that fills the buffer."""
+        return sum(one.count() for one in self._filling)
 
     def shuffled(self, rng: Rng) -> Node:
         """Return it with its shards shuffled; before 4.6.0 the buffer drew from this, too."""
@@ -389,10 +398,7 @@ class Shuffled(Mapped):
         block = table_rows(self.size, self.in_turn) if tables and self.era.by_halves else 1
         # What comes last is mixed by what is not read, so some more is.
         asked = None if most is None else most + 3 * (self.size + block)
-        (child,) = self.inputs
-        parts = min(child.num_shards, self.in_turn)
-        inputs = child.parts(parts) if parts > 1 else (child,)
-        stream, blocks = in_turn([one.read(asked, tables=tables) for one in inputs], block)
+        stream, blocks = in_turn([one.read(asked, tables=tables) for one in self._filling], block)
         rng = deepcopy(self.rng)
         if not self.era.by_halves:
             return one_for_one(stream, self.size, rng)
@@ -420,8 +426,8 @@ def _shifted(rng: Rng, value: int, era: Era) -> Rng:
 class Stream:
     """An `IterableDataset`; a `Dataset` too, which is one shard that is read by index.
 
-    strategy, rank, world_size: of `split_dataset_by_node`, 0 without it. rng: of the last shuffle; before 4.6.0
-    an epoch shuffles by it. num_in_turn: shards that fill the last buffer in turn.
+    strategy, rank, world_size: of `split_dataset_by_node`, 0 without it. rng: of the last shuffle;
+    before 4.6.0 an epoch shuffles by it. num_in_turn: shards that fill the last buffer in turn.
     buffer: the size of that, 0 without one.
     """
 

@@ -176,11 +176,8 @@ class Chains:
         sources = {one: LoaderSource(first=0, lengths=lengths) for one in readers_of(chain)}
         count = random.choice([1, 1, 2, 3])
         inner = {"BatchSampler", "Batcher", "batch_size", "Trainer", "Wrapper"}
-        has = (
-            any(word in text for word in inner)
-            or "Loader(" in text
-            and "drop_last" in text
-            and "shuffle" not in text
+        has = any(word in text for word in inner) or (
+            "Loader(" in text and "drop_last" in text and "shuffle" not in text
         )
         nodes = "Wrapper" in text
         batch = None if has else random.choice([None, 1, 3, 4, 8])
