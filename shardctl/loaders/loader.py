@@ -255,6 +255,8 @@ _TORCH = Loader(
     shares_by="DistributedSampler",
     rule="shardctl.loaders.torch:torch_sequence",
     calls="shardctl.live.torch:Torch",
+    reads="shardctl.live.torch_objects:read_object",
+    packages=("torch", "torchdata", "accelerate", "transformers"),
 )
 _STATEFUL = Loader(
     name="stateful",
