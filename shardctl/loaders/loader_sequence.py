@@ -15,6 +15,7 @@ from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
+    from shardctl.stages.part import Source
     from shardctl.stages.stages import Pipeline, Read
 
 ENDLESS = 1 << 40  # positions of what has no end that can be asked for, as of any order
@@ -416,6 +417,37 @@ def matches(wanted: Int64s, there: Int64s) -> tuple[Int64s, Int64s]:
     # Position within the run: a running number minus where the run begins.
     nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
     return order[np.repeat(first, count) + nth], np.repeat(found, count)
+
+
+def dealt_by_workers(
+    workers: Sequence[Int64s], batch: int, *, drops: bool = False
+) -> tuple[Int64s, Int64s]:
+    """Return what a DataLoader yields whose workers have these examples, and sizes of batches.
+
+    Each worker makes batches of its own, which come in turn; one that is done takes no more turns.
+
+    >>> dealt_by_workers([np.array([1, 2, 3]), np.array([7])], 2)
+    (array([1, 2, 7, 3]), array([2, 1, 1]))
+    """
+    from shardctl.loaders.hugging_face import in_turn
+
+    kept = [row[: len(row) // batch * batch] if drops else row for row in workers]
+    return in_turn(kept, batch)
+
+
+def whole_shards(config: LoaderConfig, read: Source) -> tuple[Int64s, int]:
+    """Return the lengths of the shards of a reader, and the index of its first example.
+
+    Raises:
+        UsageError: only a part of a shard is read.
+    """
+    source = config.sources.get(read) or LoaderSource(  # type: ignore[call-overload]
+        first=0, lengths=config.lengths, shard_lengths=config.shard_lengths
+    )
+    shards = source.lengths if source.shard_lengths is None else source.shard_lengths
+    if int(shards.sum()) != int(source.lengths.sum()):
+        raise UsageError("this loader reads whole shards, and the spec cuts some; read whole ones")
+    return shards, source.first
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
