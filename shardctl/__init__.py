@@ -84,6 +84,7 @@ PROVIDERS.update(
     dataset="api.arguments:dataset_of_argument",
     plan="api.arguments:read_plan",
     html="api.tables:html_of",
+    inspection="live.objects:inspection",
     installed_version="metadata.loader_versions:installed_version",
     kept="metadata.seen_file:read_kept",
     listed="metadata.index.listing:listed_spec",
@@ -91,11 +92,13 @@ PROVIDERS.update(
     comparison_page="verbs.report.compared:comparison_page",
     report_body="verbs.report.page:report_body",
     report_page="verbs.report.page:report_page",
+    same_source="metadata.loader_versions:same_source",
     save="api.tables:save",
     scans="tfds.training.scan:Scans",
     text="api.tables:text_of",
     to_pandas="api.tables:to_pandas",
     verify_loader="live.verify:verify_loader",
+    verify_object="live.objects:verify_object",
     verified_version="metadata.loader_versions:verified_version",
 )
 

@@ -25,6 +25,18 @@ def assert_golden(path: Path, text: str) -> None:
     assert text == expected, f"{path.name} differs; SHARDCTL_GOLDEN=write writes it anew"
 
 
+def rows(path: Path) -> dict[str, str]:
+    """Return the lines `name: text` of a file; those that begin with `# ` say what they are."""
+    lines = path.read_text("utf-8").splitlines()
+    parts = (line.partition(": ") for line in lines if not line.startswith("# "))
+    return {name: text for name, _, text in parts}
+
+
+def values(path: Path, module: dict[str, Any]) -> dict[str, Any]:
+    """Return the lines `name: expression` of a file, evaluated among the names of a module."""
+    return {name: eval(text, module) for name, text in rows(path).items()}
+
+
 def assert_answers(path: Path, answer: Callable[[str], object]) -> None:
     """Compare answers with a file of lines `> question`, each with its answer below it.
 

@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -124,10 +125,6 @@ class Moment:
     at: float
     delay: float = 0.0
 
-    def __str__(self) -> str:
-        later = f" + {1000 * self.delay:.1f} ms" if self.delay else ""
-        return f"{self.at:.4g} {self.by}{later}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class WholeRun:
@@ -138,6 +135,17 @@ class WholeRun:
     seconds_to_load: float
     seconds_of_a_step: float
 
+    def any_moment(self, numbers: random.Random, num_done: int) -> Moment:
+        """Return a random moment of a process that begins after so many steps."""
+        by = numbers.choice(("seconds", "steps", "steps", "files"))
+        if by == "seconds":
+            return Moment(by="seconds", at=numbers.uniform(0, 1.1 * self.seconds_to_load))
+        if by == "files":
+            return Moment(by="files", at=numbers.randint(1, 12), delay=numbers.choice((0.0, 0.001)))
+        delay = numbers.uniform(0, 3 * self.seconds_of_a_step)
+        most = max(1, (len(self.steps) - num_done) * 2 // 3)
+        return Moment(by="steps", at=numbers.randint(0, most), delay=delay)
+
 
 @dataclass(kw_only=True)
 class Report:
@@ -146,29 +154,20 @@ class Report:
     seed: int
     kills: list[tuple[Moment, int]] = field(default_factory=list)
     num_runs: int = 0
-    num_steps: int = 0
 
     @property
     def num_resumed(self) -> int:
         """How many processes continued from a checkpoint."""
         return sum(step > 1 for _, step in self.kills)
 
-    def __str__(self) -> str:
-        moments = ", ".join(f"{moment} -> step {step}" for moment, step in self.kills)
-        return (
-            f"seed {self.seed}: {len(self.kills)} kills in {self.num_runs} runs, "
-            f"{self.num_resumed} resumed from a checkpoint, {self.num_steps} steps: {moments}"
-        )
-
 
 def whole_run(script: Script, run: Path) -> WholeRun:
     """Run a script from its beginning to its end."""
     begin = time.monotonic()
     process = script.start(run)
-    while process.poll() is None and not script.log_of(run):
-        _check_time(process, begin, run)
+    _follow(process, run, lambda: bool(script.log_of(run)))
     loaded = time.monotonic()
-    _end(process, begin, run)
+    _end(process, run)
     steps = dict(_steps(script.log_of(run)))
     assert list(steps) == list(range(1, len(steps) + 1)), "a whole run logs each step once"
     return WholeRun(
@@ -195,16 +194,19 @@ def check_killed_runs(
     """
     seed = seed_of_test() if seed is None else seed
     numbers, report = random.Random(seed), Report(seed=seed)
-    moments = None if isinstance(kills, int) else list(kills)
     num_kills = kills if isinstance(kills, int) else len(kills)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        while len(report.kills) < num_kills:
-            most = numbers.randint(1, min(num_kills - len(report.kills), _MOST_KILLS_OF_A_RUN))
+        while (num_left := num_kills - len(report.kills)) > 0:
             run = folder / f"run{report.num_runs}"
             report.num_runs += 1
-            _killed_run(script, whole, run, _moments(moments, most, whole, numbers), report)
-            assert moments is None or len(report.kills) == num_kills, "it ended before"
+            if isinstance(kills, int):
+                most = numbers.randint(1, min(num_left, _MOST_KILLS_OF_A_RUN))
+                moments = [partial(whole.any_moment, numbers)] * most
+            else:
+                moments = [lambda _, moment=moment: moment for moment in kills]
+            _killed_run(script, whole, run, moments, report)
+            assert isinstance(kills, int) or len(report.kills) == num_kills, "it ended before"
     except BaseException:
         print(report)  # what failed can be run again
         raise
@@ -220,26 +222,25 @@ def _killed_run(
     report: Report,
 ) -> None:
     """Run a script to its end, killed at each moment that it lives to see."""
-    met: list[Moment] = []
-    begins: list[int] = []  # in the log, of each process after the first
+    met: list[tuple[Moment, int]] = []  # and where in the log the process after it begins
     for moment_of in moments:
-        done = max(dict(_steps(script.log_of(run))), default=0)
-        moment = moment_of(len(whole.steps) - done)
+        moment = moment_of(max(dict(_steps(script.log_of(run))), default=0))
         if not _kill(script, run, moment):
             break
-        met.append(moment)
-        _drop_a_torn_line(run / script.log)
-        begins.append(len(script.log_of(run)))
+        log = script.log_of(run)
+        if log[-1:] not in (b"", b"\n"):  # what a killed process had begun to write of a line
+            log = log[: log.rfind(b"\n") + 1]
+            (run / script.log).write_bytes(log)
+        met.append((moment, len(log)))
     else:
-        _end(script.start(run), time.monotonic(), run)
+        _end(script.start(run), run)
     log, last = script.log_of(run), 0
-    firsts = [next((step for step, _ in _steps(log[begin:])), 0) for begin in begins]
-    report.kills += zip(met, firsts, strict=True)
+    for moment, begin in met:
+        report.kills.append((moment, next((step for step, _ in _steps(log[begin:])), 0)))
     for step, names in _steps(log):
         assert names == whole.steps.get(step), f"another batch in step {step}"
         assert 1 <= step <= last + 1, f"step {step} after step {last}"
         last = step
-        report.num_steps += 1
     assert last == len(whole.steps)
     outcome = script.outcome(run)
     assert outcome.keys() == whole.outcome.keys()
@@ -249,52 +250,30 @@ def _killed_run(
         assert found.tobytes() == np.asarray(expected).tobytes(), name  # 0 and -0 are two
 
 
-def _moments(
-    given: Sequence[Moment] | None, most: int, whole: WholeRun, numbers: random.Random
-) -> Iterator[Callable[[int], Moment]]:
-    """Yield functions that say when a process is killed, by the number of steps that are left."""
-
-    def any_moment(num_left: int) -> Moment:
-        by = numbers.choice(("seconds", "steps", "steps", "files"))
-        if by == "seconds":
-            return Moment(by="seconds", at=numbers.uniform(0, 1.1 * whole.seconds_to_load))
-        if by == "files":
-            return Moment(by="files", at=numbers.randint(1, 12), delay=numbers.choice((0.0, 0.001)))
-        delay = numbers.uniform(0, 3 * whole.seconds_of_a_step)
-        return Moment(by="steps", at=numbers.randint(0, max(1, num_left * 2 // 3)), delay=delay)
-
-    if given is None:
-        yield from (any_moment for _ in range(most))
-    else:
-        yield from ((lambda _, moment=moment: moment) for moment in given)
-
-
 def _kill(script: Script, run: Path, moment: Moment) -> bool:
     """Start the script and kill it; return False if it ends before."""
-    before, seen, num_changes = script.log_of(run).count(b"\n"), _files(script, run), 0
-    begin = time.monotonic()
+    before, files, begin = script.log_of(run).count(b"\n"), _files(script, run), time.monotonic()
+    num_changes = 0
+
+    def met() -> bool:
+        nonlocal files, num_changes
+        if moment.by == "seconds":
+            return time.monotonic() - begin >= moment.at
+        if moment.by == "steps":
+            return script.log_of(run).count(b"\n") - before >= moment.at
+        now = _files(script, run)
+        num_changes, files = num_changes + (now != files), now
+        return num_changes >= moment.at
+
     process = script.start(run)
     try:
-        while process.poll() is None:
-            if moment.by == "seconds":
-                met = time.monotonic() - begin >= moment.at
-            elif moment.by == "steps":
-                met = script.log_of(run).count(b"\n") - before >= moment.at
-            else:
-                now = _files(script, run)
-                num_changes, seen = num_changes + (now != seen), now
-                met = num_changes >= moment.at
-            if met:
-                time.sleep(moment.delay)
-                break
-            _check_time(process, begin, run)
+        if _follow(process, run, met):
+            time.sleep(moment.delay)
     finally:
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
-    if process.returncode == -signal.SIGKILL:
-        return True
-    assert process.returncode == 0, _said(run)
-    return False
+    assert process.returncode in (0, -signal.SIGKILL), _said(run)
+    return process.returncode != 0
 
 
 def _files(script: Script, run: Path) -> set[tuple[str, int, int]]:
@@ -308,18 +287,23 @@ def _files(script: Script, run: Path) -> set[tuple[str, int, int]]:
     return {version for version in found if version[0] != script.log}
 
 
-def _end(process: Process, begin: float, run: Path) -> None:
+def _follow(process: Process, run: Path, met: Callable[[], bool]) -> bool:
+    """Wait until something is met; return False where the process ends before."""
+    limit = time.monotonic() + _MOST_SECONDS
     while process.poll() is None:
-        _check_time(process, begin, run)
+        if met():
+            return True
+        if time.monotonic() > limit:
+            process.kill()
+            process.wait()
+            raise AssertionError(f"more than {_MOST_SECONDS} s: {_said(run)}")
+        time.sleep(0.001)
+    return False
+
+
+def _end(process: Process, run: Path) -> None:
+    _follow(process, run, lambda: False)
     assert process.returncode == 0, _said(run)
-
-
-def _check_time(process: Process, begin: float, run: Path) -> None:
-    if time.monotonic() - begin > _MOST_SECONDS:
-        process.kill()
-        process.wait()
-        raise AssertionError(f"more than {_MOST_SECONDS} s: {_said(run)}")
-    time.sleep(0.001)
 
 
 def _said(run: Path) -> str:
@@ -330,9 +314,3 @@ def _steps(log: bytes) -> Iterator[tuple[int, str]]:
     for line in log.decode().splitlines():
         step, _, names = line.partition(" ")
         yield int(step), names
-
-
-def _drop_a_torn_line(log: Path) -> None:
-    """Cut off what a killed process had begun to write of a line."""
-    if log.exists() and not (data := log.read_bytes()).endswith(b"\n"):
-        log.write_bytes(data[: data.rfind(b"\n") + 1])

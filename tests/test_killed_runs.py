@@ -52,7 +52,6 @@ def test_a_right_script_ends_as_if_nobody_had_killed_it(tmp_path: Path) -> None:
     assert [step > 1 for _, step in report.kills] == [True, True, True]
     report = check_killed_runs(script, whole, tmp_path / "random", kills=8, seed=3)
     assert len(report.kills) == 8
-    assert "8 kills in" in str(report)
 
 
 @pytest.mark.long

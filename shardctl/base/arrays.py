@@ -64,9 +64,39 @@ def pieces(count: int) -> Iterator[slice]:
     return (slice(start, min(start + _PIECE, count)) for start in range(0, count, _PIECE))
 
 
+def aligned(ones: Iterable[Int64s], twos: Iterable[Int64s]) -> Iterator[tuple[Int64s, Int64s]]:
+    """Yield two streams in pieces of equal sizes, and what one has beyond the other with no number.
+
+    >>> list(aligned([np.array([4, 5])], [np.array([6])]))
+    [(array([4]), array([6])), (array([5]), array([], dtype=int64))]
+    """
+    left = right = np.empty(0, np.int64)
+    ones, twos = filter(len, ones), filter(len, twos)  # an empty piece is not the end
+    while True:
+        left = left if len(left) else next(ones, left)
+        right = right if len(right) else next(twos, right)
+        size = min(len(left), len(right)) or max(len(left), len(right))
+        if not size:
+            return
+        yield left[:size], right[:size]
+        left, right = left[size:], right[size:]
+
+
 def constant(value: int, count: int) -> Int64s:
     """Return int64[count] of one value in the memory of one; it cannot be written to."""
     return np.broadcast_to(np.int64(value), count)
+
+
+def ranges(starts: Int64s, counts: Int64s, step: int = 1) -> Int64s:
+    """Return so many numbers from each start on, int64[sum of counts], without a loop.
+
+    >>> ranges(np.array([7, 2]), np.array([1, 3])).tolist()
+    [7, 2, 3, 4]
+    """
+    # The running number, less how many there are before each start.
+    shifts = starts - (np.cumsum(counts) - counts) * step
+    found: Int64s = np.repeat(shifts, counts) + np.arange(counts.sum()) * step
+    return found
 
 
 def is_constant(values: Int64s) -> bool:

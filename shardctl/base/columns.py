@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, is_dataclass
 from itertools import chain, islice, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
@@ -198,7 +199,8 @@ def records_of(fields: Sequence[str] | str, items: Sequence[Any]) -> Records:
 def picked(item: Any, fields: str) -> dict[str, Any]:
     """Return attributes of an item by their names, all None where there is no item.
 
-    `name=path` is an attribute, or one of an attribute, under another name. A tuple is a list.
+    `name=path` is an attribute, or one of an attribute, under another name; of what is None it is
+    None. A tuple is a list, and a record a mapping.
 
     >>> picked(1j, "real i=imag"), picked(None, "real")
     ({'real': 0.0, 'i': 1.0}, {'real': None})
@@ -206,9 +208,17 @@ def picked(item: Any, fields: str) -> dict[str, Any]:
     found = {}
     for field in fields.split():
         name, _, path = field.partition("=")
-        value = None if item is None else attrgetter(path or name)(item)
-        found[name] = list(value) if type(value) is tuple else value
+        value = item
+        for attribute in (path or name).split("."):
+            value = None if value is None else getattr(value, attribute)
+        found[name] = _plain(value)
     return found
+
+
+def _plain(value: Any) -> Any:
+    if type(value) is tuple:
+        return list(map(_plain, value))
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def record_of(item: Any, fields: str) -> dict[str, Any] | None:

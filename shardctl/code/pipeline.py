@@ -14,7 +14,7 @@ from shardctl.order.file_formats import refuse_unreadable
 from shardctl.order.order import Order, Origin
 from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.stages import stages as ast
-from shardctl.stages.part import OfTensorflow, Source, Stage
+from shardctl.stages.part import OfTensorflow, Source, Stage, named_in_tf
 
 # TensorFlow leaves a map out that returns what it is given, and a shuffle and a repeat around it
 # then become one.
@@ -130,20 +130,14 @@ class StagesCode:
     def _(self, source: ast.SampleFromDatasets, name: str) -> None:
         if isinstance(source.seed, tuple):
             raise _no_kernel_seeds(source.name)
-        arguments = [f"[{self._inputs(source.inputs)}]"]
-        named: dict[str, str] = {}
+        inputs = f"[{self._inputs(source.inputs)}]"
+        named = {key: literal(value) for key, value in named_in_tf(source).items()}
+        wide = named.pop("weights_dtype", None)
         if source.weights is not None:
             weights = repr(list(source.weights))
-            wide = source.weights_dtype == "float64"
             # An array, not a tensor: of a tensor TensorFlow keeps the inputs of weight 0.
             named["weights"] = f"tf.constant({weights}, tf.float64).numpy()" if wide else weights
-        if source.seed is not None:
-            named["seed"] = literal(source.seed)
-        if source.stop_on_empty:
-            named["stop_on_empty_dataset"] = "True"
-        if source.rerandomize is not None:
-            named["rerandomize_each_iteration"] = literal(source.rerandomize)
-        self._static(name, source.name, [*arguments, *keywords(named)])
+        self._static(name, source.name, [inputs, *keywords(named)])
 
     @_source.register
     def _(self, source: ast.ChooseFromDatasets, name: str) -> None:

@@ -93,10 +93,11 @@ class Sampler(key_order.HasOrder):
         # Fewer than two workers read in order, so nothing has to be dealt.
         batch = 1 if workers < 2 else order.settings.batch or 1
         self._deal = Deal(size=len(order), workers=workers, batch=batch)
+        self._size = self._deal.num_padded  # asked for with each record
 
     def __len__(self) -> int:
         """Return how many records are left; Grain asks for that many."""
-        return self._deal.num_padded
+        return self._size
 
     def __getitem__(self, index: int) -> Any:
         """Return the `grain.RecordMetadata` of a record.
@@ -104,8 +105,8 @@ class Sampler(key_order.HasOrder):
         Raises:
             IndexError: behind the last one, or below 0.
         """
-        if not 0 <= index < self._deal.num_padded:
-            raise IndexError(f"record {index}: there are {self._deal.num_padded}")
+        if not 0 <= index < self._size:
+            raise IndexError(f"record {index}: there are {self._size}")
         # `position` is the one in tf.data's order; behind `size` comes padding, whose key no record
         # has.
         position, key, rng = self._deal.position_of(index), self._order.num_records, None
@@ -228,9 +229,10 @@ def data_loader(
     key_order.check_number("worker_buffer_size", worker_buffer_size, _MOST_BUFFERED)
     order = order_from(dataset, spec, settings, consumed=consumed, states=states)
     key_order.check_source(source, order)
-    source = key_order.with_types(source)
     library = grain()
-    every = _with_batch(list(operations), order.settings, library.transforms, workers)
+    texts = key_order.may_have_texts(source)
+    every = _with_batch(list(operations), order.settings, library.transforms, workers, texts)
+    source = key_order.with_types(source)
     sampler = Sampler.__new__(Sampler)  # one whose last round is filled with padding
     sampler._take(order, workers=workers, seed=seed)
     # Longer than the order: padding fills the last round of the workers, and a filter drops it
@@ -249,9 +251,12 @@ def data_loader(
 
 
 def _with_batch(
-    operations: list[Any], settings: ReadSettings, transforms: Any, workers: int
+    operations: list[Any], settings: ReadSettings, transforms: Any, workers: int, texts: bool
 ) -> list[Any]:
-    """Return operations that make the batches of the settings, whose texts are tf.data's."""
+    """Return operations that make the batches of the settings, whose texts are tf.data's.
+
+    texts: whether examples may have some before any operation.
+    """
     size, batches = settings.batch, [one for one in operations if _is(one, transforms, "Batch")]
     # No batch, or exactly one of the size of the settings.
     if [one.batch_size for one in batches] not in ([], [size]):
@@ -282,6 +287,8 @@ def _with_batch(
         batches = [transforms.Batch(size, drop_remainder=False)]
         operations = [*operations, *batches]
     place = operations.index(batches[0])
+    if not place and not texts:
+        return operations  # a stage of Grain costs time for each example
     # Texts are protected just before the batch stacks them.
     return [*operations[:place], _kind("KeepTexts")(), *operations[place:]]
 
@@ -501,22 +508,28 @@ def keep_texts(example: object) -> Any:
     >>> np.stack([keep_texts(one)["text"] for one in examples]).tolist()
     [b'a', b'\\x00\\x00']
     """
+    return _kept(example)
+
+
+def _kept(example: Any) -> Any:
+    # Runs for each value of each example, so arrays, which most are, are asked for first.
+    kind = type(example)
+    if kind is np.ndarray:
+        return example
+    if kind is dict:
+        return {key: _kept(value) for key, value in example.items()}
     if isinstance(example, bytes):
         kept = np.empty((), object)
         # An object array of shape () keeps the bytes whole, zeros at the end included.
         kept[()] = example
         return kept
-    if type(example) is dict:
-        return {key: keep_texts(value) for key, value in example.items()}
-    if type(example) in (list, tuple):
-        return type(example)(map(keep_texts, example))  # type: ignore[call-overload, call-arg]
-    return example
+    return kind(map(_kept, example)) if kind in (list, tuple) else example
 
 
 class _KeepsTexts:
     def map(self, element: Any) -> Any:
         """Return the element with its texts as objects."""
-        return keep_texts(element)
+        return _kept(element)
 
 
 # Classes of Grain's kinds, made when it is there; worker processes look for them by their names.

@@ -7,9 +7,9 @@ from math import prod
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, ranges
 from shardctl.errors import UsageError
-from shardctl.iteration.iteration import UNKNOWN, Axis, InPlace, Iteration, Node
+from shardctl.iteration.iteration import UNKNOWN, Axis, ByPlace, Derived, InPlace, Iteration, Node
 from shardctl.iteration.repeat import in_order
 from shardctl.stages.stages import Window
 
@@ -85,11 +85,7 @@ class BatchIteration(InPlace):
         return elements, places - self.before(elements)
 
     def examples(self, elements: Int64s) -> Int64s:
-        rows = self._rows(elements)
-        # Ranges of different lengths without a loop: element i starts at elements[i] * size, minus
-        # how many numbers the arange below has counted by then.
-        starts = elements * self._node.size - (np.cumsum(rows) - rows)
-        return self._child.examples(np.repeat(starts, rows) + np.arange(rows.sum()))
+        return self._child.examples(ranges(elements * self._node.size, self._rows(elements)))
 
     def _outputs_of(self, inputs: Int64s) -> Int64s:
         return inputs // self._node.size
@@ -124,12 +120,12 @@ class Windows(Node):
         return WindowIteration(self.child.iterate(), self.window)
 
 
-class WindowIteration(Iteration):
+class WindowIteration(Derived):
     """An iterator over windows: every so-manyth element of the input begins one."""
 
     def __init__(self, child: Iteration, window: Window) -> None:
-        super().__init__()
-        self._child, self._window = child, window
+        super().__init__(child)
+        self._window = window
         self._shift = window.shift or window.size
 
     def _advance(self, count: int) -> int:
@@ -138,21 +134,13 @@ class WindowIteration(Iteration):
         self._child.pull((wanted - 1) * self._shift + self._window.span - self._child.pulled)
         return min(wanted, self._window.whole_length(self._child.pulled)) - self.pulled
 
-    @property
-    def inputs(self) -> Sequence[Iteration]:
-        return (self._child,)
-
     def _rows(self, elements: Int64s) -> Int64s:
         """Return the number of elements of the input in each window."""
         left = self._child.pulled - elements * self._shift
         return np.minimum(-(-left // self._window.stride), self._window.size)
 
     def _inputs_of(self, elements: Int64s) -> Int64s:
-        rows = self._rows(elements)
-        # As in `BatchIteration.examples`: numbers within each window, without a loop.
-        within = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows, rows)
-        found: Int64s = np.repeat(elements * self._shift, rows) + within * self._window.stride
-        return found
+        return ranges(elements * self._shift, self._rows(elements), self._window.stride)
 
     @property
     def width(self) -> int | None:
@@ -167,9 +155,6 @@ class WindowIteration(Iteration):
             return rows * width
         starts = np.cumsum(rows) - rows
         return np.add.reduceat(self._child.widths(self._inputs_of(elements)), starts)
-
-    def examples(self, elements: Int64s) -> Int64s:
-        return self._child.examples(self._inputs_of(elements))
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         query, inputs = self._child.elements_of(codes)
@@ -211,7 +196,7 @@ class Unbatch(Node):
         return UnbatchIteration(self)
 
 
-class UnbatchIteration(InPlace):
+class UnbatchIteration(ByPlace, InPlace):
     """An iterator over rows: so many examples each, in the places that they have in the batches."""
 
     def __init__(self, node: Unbatch) -> None:
@@ -236,13 +221,6 @@ class UnbatchIteration(InPlace):
     @property
     def width(self) -> int:
         return self._node.width
-
-    def examples(self, elements: Int64s) -> Int64s:
-        return self.codes_at((elements[:, None] * self.width + np.arange(self.width)).ravel())
-
-    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        query, places = self.places_of(codes)
-        return query, places // self.width
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         yield from self._child.codes_between(start * self.width, stop * self.width)

@@ -18,7 +18,7 @@ from shardctl.iteration.combinations import Chosen, Directed, Interleaved, Sampl
 from shardctl.iteration.iteration import EVERYTHING, Iteration, Node, Source
 from shardctl.iteration.regrouped import Kept, Regrouped
 from shardctl.iteration.repeat import Concatenate, Repeat
-from shardctl.iteration.selection import Asserted, Cache, Filter, Strided
+from shardctl.iteration.selection import Asserted, Cache, Strided
 from shardctl.iteration.shuffle import Shuffle
 from shardctl.stages import part as parts
 from shardctl.stages import stages as call
@@ -185,10 +185,7 @@ def _skipped(self: Builder, stage: call.Skip, node: Node) -> Node:
 def _by_data(self: Builder, stage: call.ByData, node: Node) -> Node:
     if self.kept is None:
         raise UnpredictableOrderError(f"{stage.name}: nothing here says what it does to an example")
-    kept = self.kept(stage)
-    if isinstance(stage, call.Filter):
-        return Filter(node, lambda codes: kept.values(codes) != 0)
-    return Regrouped(node, kept, stage.name)
+    return Regrouped(node, self.kept(stage), stage.name)
 
 
 # What makes the node of a part: of the builder, the part and, of a stage, the node before it.

@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s, groups_of
+from shardctl.base.arrays import Int64s, groups_of, ranges
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration import iteration as readings
 from shardctl.iteration.iteration import (
@@ -216,10 +216,7 @@ class ZipIteration(Iteration):
         firsts = np.cumsum(total) - total
         found = np.empty(int(total.sum()), np.int64)
         for source, width, start in zip(self.sources, widths, starts, strict=True):
-            # Added to a running number 0, 1, .. over all examples of this input, it gives each its
-            # place in `found`; see `BatchIteration.examples` for the same trick.
-            shifts = firsts + start - (np.cumsum(width) - width)
-            found[np.repeat(shifts, width) + np.arange(width.sum())] = source.examples(elements)
+            found[ranges(firsts + start, width)] = source.examples(elements)
         return found
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:

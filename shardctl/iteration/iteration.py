@@ -18,7 +18,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s, groups_of
+from shardctl.base.arrays import Int64s, groups_of, ranges
+from shardctl.errors import UnpredictableOrderError
 
 INFINITE, UNKNOWN = -1, -2  # tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
 EVERYTHING = 1 << 62  # elements to pull where all there are are meant
@@ -360,6 +361,30 @@ class Derived(Iteration):
         return query[kept], elements[kept]
 
 
+class Ending(Derived):
+    """An iterator that may end before its input does, while threads below it read ahead."""
+
+    def __init__(self, child: Iteration) -> None:
+        super().__init__(child)
+        self._is_over = False
+        self._fault: UnpredictableOrderError | None = None  # of what was yielded until then
+
+    def _end(self) -> None:
+        """Note that what threads read beyond this point is never yielded: it need not be known."""
+        self._is_over = True
+        # Checked now: what was yielded until here may be certain even though the rest is not.
+        try:
+            self._child.check()
+        except UnpredictableOrderError as fault:
+            self._fault = fault
+
+    def check(self) -> None:
+        if self._fault is not None:
+            raise self._fault
+        if not self._is_over:
+            super().check()
+
+
 class InPlace(Derived):
     """An iterator whose examples are those of its input, each at its place there."""
 
@@ -373,6 +398,20 @@ class InPlace(Derived):
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         yield from self._child.chunks(start, stop)
+
+
+class ByPlace(Iteration):
+    """An iterator whose examples are found by their places, whatever elements they are in."""
+
+    def widths(self, elements: Int64s) -> Int64s:
+        return self.before(elements + 1) - self.before(elements)
+
+    def examples(self, elements: Int64s) -> Int64s:
+        return self.codes_at(ranges(self.before(elements), self.widths(elements)))
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        query, places = self.places_of(codes)
+        return query, self.at(places)[0]
 
 
 class Counts:
@@ -524,6 +563,4 @@ class SourceIteration(Leaf):
         # it.
         first = np.searchsorted(pulled, wanted, "left", sorter=order)
         counts = np.searchsorted(pulled, wanted, "right", sorter=order) - first
-        query = np.repeat(np.arange(len(wanted)), counts)
-        within = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return query, order[np.repeat(first, counts) + within]
+        return np.repeat(np.arange(len(wanted)), counts), order[ranges(first, counts)]

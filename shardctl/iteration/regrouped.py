@@ -1,7 +1,8 @@
-"""Stages whose elements the data decides, where a scan has kept what they do to each example.
+"""Stages whose elements the data decides, where a file has kept what they do to each example.
 
-`take_while`, `flat_map` (and `unbatch` of what no batch made), `group_by_window`, and packing: all
-of them make elements of the examples in the order in which these come, by a number an example.
+`filter`, `take_while`, `flat_map` (and `unbatch` of what no batch made), `group_by_window`, and
+packing: all of them make elements of the examples in the order in which these come, by a number an
+example.
 """
 
 from __future__ import annotations
@@ -12,10 +13,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.base.arrays import Int64s, ranges
+from shardctl.errors import UsageError
 from shardctl.iteration import iteration as readings
-from shardctl.iteration.iteration import PIECE, UNKNOWN, Axis, Iteration, Node, SourceIteration
+from shardctl.iteration.iteration import (
+    PIECE,
+    UNKNOWN,
+    Axis,
+    ByPlace,
+    Ending,
+    Node,
+    SourceIteration,
+)
 
 By = Literal["passes", "until", "count", "key", "lengths"]
 _MOST_IN_VAIN = 1 << 20  # examples of an endless input of which nothing comes
@@ -61,7 +70,7 @@ class Regrouped(Node):
             raise UsageError(
                 f"{name}: its scan is of a window of examples, which a batch before it makes"
                 if packs
-                else f"{name}: its scan is of single examples, and here an element holds several "
+                else f"{name}: its file is of single examples, and here an element holds several "
                 "(a batch, a tuple of zip): put the stage before them"
             )
         most = max((abs(size) for _, size in kept.windows.values()), default=1)
@@ -83,16 +92,15 @@ class Regrouped(Node):
         return RegroupedIteration(self)
 
 
-class RegroupedIteration(Iteration):
+class RegroupedIteration(ByPlace, Ending):
     """An iterator; `_flat` are the places of examples in its input, one element after the other."""
 
     def __init__(self, node: Regrouped) -> None:
-        super().__init__()
-        self._node, self._child = node, node.child.iterate()
+        super().__init__(node.child.iterate())
+        self._node = node
         self._flat, self._starts = _Growing(), _Growing(0)
         self._pending = np.empty((0, 2), np.int64)  # place and key of what waits for its group
         self._is_done = False
-        self._fault: UnpredictableOrderError | None = None
         self._read = 0  # examples of the input
 
     def _advance(self, count: int) -> int:
@@ -129,7 +137,7 @@ class RegroupedIteration(Iteration):
 
     @property
     def _made(self) -> int:
-        return self._starts.size - 1
+        return self._starts.size - 1 if self._node.shape else self._flat.size
 
     def _take(self, got: int) -> None:
         """Make elements of what the input has yielded."""
@@ -140,13 +148,15 @@ class RegroupedIteration(Iteration):
         # The rule needs codes, also where the answer is to be numbers of readings.
         with readings.counted(on=False):
             values = kept.values(child.codes_at(places)) if len(places) else places
-        if kept.by == "count":
+        if kept.by in ("passes", "count"):
             self._add(np.repeat(places, values))
         elif kept.by == "until":
             fails = np.flatnonzero(values == 0)
             self._add(places[: fails[0]] if len(fails) else places)
             if len(fails):
+                self._is_done = True
                 self._end()
+                self._child.abandon()
         elif kept.by == "key":
             self._group(places, values)
         else:
@@ -173,9 +183,8 @@ class RegroupedIteration(Iteration):
         distinct, which = np.unique(held[:, 1], return_inverse=True)
         order = np.argsort(which, kind="stable")  # by key, and in the order in which they came
         counts = np.bincount(which, minlength=len(distinct))
-        firsts = np.repeat(np.cumsum(counts) - counts, counts)
         sizes = np.array([windows[key][0] for key in distinct.tolist()], np.int64)[which[order]]
-        numbers = (np.arange(len(held)) - firsts) // np.maximum(sizes, 1)
+        numbers = ranges(np.zeros_like(counts), counts) // np.maximum(sizes, 1)
         is_full = (numbers + 1) * sizes <= counts[which[order]]
         full = order[is_full]
         # Groups are runs of `full`; each comes with its last element.
@@ -198,51 +207,26 @@ class RegroupedIteration(Iteration):
 
     def _add(self, places: Int64s, widths: Int64s | None = None) -> None:
         """Note elements: so many of these places each, or one."""
-        widths = np.ones(len(places), np.int64) if widths is None else widths
-        self._starts.add(self._flat.size + np.cumsum(widths))
+        if widths is not None:
+            self._starts.add(self._flat.size + np.cumsum(widths))
         self._flat.add(places)
-
-    def _end(self) -> None:
-        """End before the input does; threads below may have read ahead, as behind a `take`."""
-        self._is_done = True
-        try:
-            self._child.check()
-        except UnpredictableOrderError as fault:
-            self._fault = fault
-        self._child.abandon()
-
-    @property
-    def inputs(self) -> Sequence[Iteration]:
-        return (self._child,)
-
-    def check(self) -> None:
-        if self._fault is not None:
-            raise self._fault
-        if not (self._is_done and self._node.kept.by == "until"):
-            super().check()
 
     @property
     def width(self) -> int | None:
         return None if self._node.shape else 1
 
-    def widths(self, elements: Int64s) -> Int64s:
-        starts = self._starts.values
-        return starts[elements + 1] - starts[elements]
-
     def before(self, elements: Int64s) -> Int64s:
-        return self._starts.values[elements]
+        # Where each element is an example, nothing more than `_flat` is kept.
+        return self._starts.values[elements] if self._node.shape else elements
 
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
+        if not self._node.shape:
+            return super().at(places)
         elements = np.searchsorted(self._starts.values, places, "right") - 1
         return elements, places - self._starts.values[elements]
 
     def codes_at(self, places: Int64s) -> Int64s:
         return self._child.codes_at(self._flat.values[places])
-
-    def examples(self, elements: Int64s) -> Int64s:
-        widths = self.widths(elements)
-        starts = self.before(elements) - (np.cumsum(widths) - widths)
-        return self.codes_at(np.repeat(starts, widths) + np.arange(widths.sum()))
 
     def places_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         query, inputs = self._child.places_of(codes)
@@ -250,11 +234,6 @@ class RegroupedIteration(Iteration):
         flat.pull(self.num_examples)
         which, places = flat.elements_of(inputs)
         return query[which], places
-
-    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        query, places = self.places_of(codes)
-        found = np.unique(np.stack((query, self.at(places)[0])), axis=1)
-        return found[0], found[1]
 
 
 def packed(lengths: Int64s, sizes: Sequence[int]) -> Int64s:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s, groups_of
+from shardctl.base.arrays import Int64s, groups_of, ranges
 from shardctl.errors import UsageError
 from shardctl.iteration import iteration as readings
 from shardctl.iteration.iteration import (
@@ -183,9 +183,7 @@ def gathered(parts: Iterable[tuple[Int64s | slice, Int64s]], widths: Int64s) -> 
     found = np.empty(int(ends[-1]) if len(ends) else 0, np.int64)
     for here, codes in parts:
         counts = widths[here]
-        # As in `BatchIteration.examples`: from a running number over the codes to their places.
-        shifts = ends[here] - counts - (np.cumsum(counts) - counts)
-        found[np.repeat(shifts, counts) + np.arange(counts.sum())] = codes
+        found[ranges(ends[here] - counts, counts)] = codes
     return found
 
 

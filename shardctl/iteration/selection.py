@@ -1,21 +1,18 @@
-"""`take`, `skip`, `shard`, `cache`, `filter`, and stages that change no element but read ahead."""
+"""`take`, `skip`, `shard`, `cache`, and stages that change no element but read ahead."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shardctl.base.arrays import Int64s, groups_of
+from shardctl.base.arrays import Int64s
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.iteration import iteration as readings
 from shardctl.iteration.iteration import (
     INFINITE,
     NOTHING,
-    PIECE,
     UNKNOWN,
-    Derived,
+    Ending,
     InPlace,
     Iteration,
     Node,
@@ -71,17 +68,17 @@ class Strided(Node):
 
     def iterate(self) -> Iteration:
         # take(0) and skip(-1) make an iterator of their own, and none of their input.
-        return NOTHING.iterate() if self.limit == 0 else StridedIteration(self)
+        if self.limit == 0:
+            return NOTHING.iterate()
+        return StridedIteration(self) if self.stride > 1 else StretchIteration(self)
 
 
-class StridedIteration(Derived):
+class StridedIteration(Ending):
     """An iterator over every so-manyth element."""
 
     def __init__(self, node: Strided) -> None:
         super().__init__(node.child.iterate())
         self._node = node
-        self._is_abandoned = False
-        self._fault: UnpredictableOrderError | None = None  # of what was yielded until then
 
     def _advance(self, count: int) -> int:
         node, child = self._node, self._child
@@ -99,25 +96,12 @@ class StridedIteration(Derived):
         return total - self.pulled
 
     def abandon(self) -> None:
-        if not self._is_abandoned:
-            self._is_abandoned = True
-            # What threads read beyond this point is never yielded, so it need not be known.
-            try:
-                # Checked now, before threads are taken into account: what was yielded until here
-                # may be certain even though what they read ahead is not.
-                self._child.check()
-            except UnpredictableOrderError as fault:
-                self._fault = fault
+        if not self._is_over:
+            self._end()  # before threads are taken into account
             # Threads start with the first element that is asked for, or at once with warm start.
             if self._node.reads_ahead != 0 and (self.pulled or self._node.warm):
                 read_ahead(self._node.child, self._child, self._node.reads_ahead)
             self._child.abandon()
-
-    def check(self) -> None:
-        if self._fault is not None:
-            raise self._fault
-        if not self._is_abandoned:
-            super().check()
 
     def _inputs_of(self, elements: Int64s) -> Int64s:
         if self._node.first == 0 and self._node.stride == 1:
@@ -129,22 +113,19 @@ class StridedIteration(Derived):
         # Elements that a shard leaves out are -1, which `Derived.elements_of` drops.
         return np.where(rest, -1, elements)
 
+
+class StretchIteration(StridedIteration):
+    """An iterator over neighbours: examples lie as in the input, shifted by those skipped."""
+
     def before(self, elements: Int64s) -> Int64s:
-        if self._node.stride > 1:
-            return super().before(elements)
-        # Without a stride, examples lie as in the input, shifted by those skipped.
         inputs = np.minimum(elements + self._node.first, self._child.pulled)
         return self._child.before(inputs) - self._skipped
 
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
-        if self._node.stride > 1:
-            return super().at(places)
         elements, offsets = self._child.at(places + self._skipped)
         return elements - self._node.first, offsets
 
     def codes_at(self, places: Int64s) -> Int64s:
-        if self._node.stride > 1:
-            return super().codes_at(places)
         return self._child.codes_at(places + self._skipped)
 
     @property
@@ -153,9 +134,7 @@ class StridedIteration(Derived):
         return int(self._child.before(np.array([min(self._node.first, self._child.pulled)]))[0])
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        if self._node.stride > 1:
-            yield from super().chunks(start, stop)
-        elif start < stop:
+        if start < stop:
             yield from self._child.chunks(start + self._node.first, stop + self._node.first)
 
 
@@ -252,119 +231,3 @@ class Asserted(Node):
 
     def iterate(self) -> Iteration:
         return self.child.iterate()
-
-
-# `filter` where a list says which examples pass.
-
-Passing = Callable[[Int64s], NDArray[np.bool_]]  # whether each code passes
-
-_MOST_IN_VAIN = 1 << 20  # examples of an endless input that are looked at one by one
-
-
-class Filter(Node):
-    """`ds.filter(predicate)`: the elements whose code passes.
-
-    How many of its input are left is kept every 65,536 elements; what lies between is looked up.
-
-    >>> from shardctl.iteration.iteration import Source
-    >>> iteration = Filter(Source(range(10)), lambda codes: codes % 3 == 1).iterate()
-    >>> iteration.pull(9), iteration.examples(np.array([2, 0])).tolist()
-    (3, [7, 1])
-
-    Raises:
-        UsageError: an element holds several examples.
-    """
-
-    def __init__(self, child: Node, passes: Passing) -> None:
-        self.inputs, self.passes = (child,), passes
-        if child.shape:
-            raise UsageError(
-                "filter: a list of examples says which examples pass, and here an element holds "
-                "several (a batch, a tuple of zip): put the filter before them"
-            )
-
-    def cardinality_of(self, counts: Sequence[int]) -> int:
-        # tensorflow/core/kernels/data/filter_dataset_op.cc defines no cardinality.
-        return UNKNOWN
-
-    def iterate(self) -> FilterIteration:
-        return FilterIteration(self)
-
-
-class FilterIteration(Derived):
-    """An iterator: what its input has yielded, and how much of that passed."""
-
-    def __init__(self, node: Filter) -> None:
-        super().__init__(node.child.iterate())
-        self._node = node
-        self._sums = [0]  # of what passed in front of every PIECE-th element
-        self._seen = 0
-        self._passed = 0
-        self._known: tuple[int, int, Int64s] = (-1, 0, np.empty(0, np.int64))
-
-    def _advance(self, count: int) -> int:
-        wanted, last_passed = self.pulled + count, self._seen
-        while (missing := wanted - self._passed) > 0:
-            # No more than so many are asked for, so that none is read too early: where all
-            # iterators are alike it makes no difference.
-            asked = max(missing, PIECE) if self._node.is_fixed else missing
-            # In pieces, since of an endless input perhaps nothing ever passes.
-            if self._node.is_infinite:
-                asked = min(asked, PIECE)
-            before = self._passed
-            got = self._child.pull(asked)
-            self._look(self._seen + got)
-            if got < asked:
-                break
-            if self._passed > before:
-                last_passed = self._seen
-            elif self._node.is_infinite and self._seen - last_passed > _MOST_IN_VAIN:
-                raise UsageError(
-                    f"filter: none of {self._seen - last_passed:,} examples passes, and TensorFlow "
-                    "would read indefinitely: check the list of those that are kept"
-                )
-        return min(self._passed, wanted) - self.pulled
-
-    def _look(self, stop: int) -> None:
-        """Count what passes of the elements up to `stop`."""
-        while self._seen < stop:
-            block = self._seen // PIECE
-            end = min((block + 1) * PIECE, stop)
-            codes = self._child.examples(np.arange(self._seen, end))
-            self._passed += int(np.count_nonzero(self._node.passes(codes)))
-            self._seen = end
-            # A sum at each whole block: finding an element looks through one block at most.
-            if end % PIECE == 0:
-                self._sums.append(self._passed)
-
-    @property
-    def width(self) -> int:
-        return 1
-
-    def _inputs_of(self, elements: Int64s) -> Int64s:
-        found = np.empty(len(elements), np.int64)
-        for block, here in groups_of(np.searchsorted(self._sums, elements, "right") - 1):
-            # Element e is the (e - sum before the block)-th of those that pass in the block.
-            found[here] = self._passing(block)[elements[here] - self._sums[block]]
-        return found
-
-    def _passing(self, block: int) -> Int64s:
-        """Return the elements of the input in a block that pass."""
-        stop = min((block + 1) * PIECE, self._seen)
-        if self._known[:2] != (block, stop):
-            elements = np.arange(block * PIECE, stop)
-            # The predicate needs codes, also where the answer is to be numbers of readings.
-            with readings.counted(on=False):
-                codes = self._child.examples(elements)
-            self._known = (block, stop, elements[self._node.passes(codes)])
-        return self._known[2]
-
-    def _outputs_of(self, inputs: Int64s) -> Int64s:
-        elements = np.full(len(inputs), -1)
-        for block, here in groups_of(inputs // PIECE):
-            # -1 at the end, so that a search that runs off the end compares unequal.
-            passing = np.append(self._passing(block), -1)
-            within = np.searchsorted(passing[:-1], inputs[here])
-            passes = passing[within] == inputs[here]
-            elements[here[passes]] = self._sums[block] + within[passes]
-        return elements

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.code.source import call, keywords, literal
-from shardctl.live.library import Library, element_of, refused
-from shardctl.loaders.grain import reads_map_dataset
+from shardctl.errors import UsageError
+from shardctl.live.library import Library, LoaderObject, element_of, reader_of, refused
+from shardctl.loaders import grain_stages as ast
+from shardctl.loaders.grain_stages import chain_of
 from shardctl.loaders.loader import Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.settings.read_settings import ReadSettings
+from shardctl.stages.part import said_of
+from shardctl.stages.pipelines import parts_of
+from shardctl.stages.stages import Pipeline, Read
 from shardctl.verbs.quality import loaders as ways
 
 _PIECE = 1024  # examples that are compared at once where there are no batches
@@ -39,32 +47,63 @@ def stacked(indices):
         flags = library("absl.flags", self.loader).FLAGS
         if not flags.is_parsed():
             flags.mark_as_parsed()
-        source = range(config.num_examples)
-        names = {"source": source, "rank": config.host, "world_size": config.num_hosts}
+        code = _Code(config)
+        several = [part for part in parts_of(code.chain) if isinstance(part, ast.Batch | ast.Zip)]
+        code = replace(code, lists=len(several) > 1)
+        names = self._names(code)
         try:
             # The lines that are shown to users are the lines that run here.
-            self.run(["import grain", *self.made(config)], names)
-            iterator: Any = iter(names["loader"])  # type: ignore[call-overload]
-        except (TypeError, ValueError) as error:
+            self.run(["import grain", *code.lines(code.chain)], names)
+            iterator: Any = iter(names["loader"])
+        except (TypeError, ValueError, AttributeError) as error:
             raise refused("Grain", error) from error
         try:
             pieces = iterator
-            if config.batch is None:
+            if config.stages is None and config.batch is None:
                 # Single examples are compared in pieces; an empty piece ends the iteration.
                 pieces = iter(lambda: [*islice(iterator, _PIECE)], [])
-            yield from (np.array(piece, np.int64) for piece in pieces)
+            yield from (np.array([*_leaves(piece)], np.int64) for piece in pieces)
         except (TypeError, ValueError, ZeroDivisionError) as error:
             raise refused("Grain", error) from error
         finally:
             _close(iterator)
+
+    def _names(self, code: _Code) -> dict[str, Any]:
+        """Return what the lines need: sources of indices, and functions that change nothing."""
+        transforms, config = library("grain.transforms", self.loader), code.config
+
+        class Same(transforms.Map):  # type: ignore[misc, name-defined]
+            def map(self, element: Any) -> Any:
+                return element
+
+        class Passing(transforms.Filter):  # type: ignore[misc, name-defined]
+            def __init__(self, passes: Any) -> None:
+                self.passes = passes
+
+            def filter(self, element: Any) -> bool:
+                return bool(self.passes(np.array([element]))[0])
+
+        kept = config.kept
+        return {
+            "rank": config.host,
+            "world_size": config.num_hosts,
+            "map_transform": Same(),
+            "map_with_index_transform": lambda index, element: element,
+            "random_map_transform": lambda element, rng: element,
+            "in_list": list,
+            "source": range(config.num_examples),
+            **{name: config.sources[read].indices for read, name in code.sources.items()},
+            **{name: kept and Passing(kept("filter", path)) for path, name in code.filters.items()},
+        }
 
     def imports(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the imports of a loader, and of its flags where there are workers."""
         return ("import grain", "from absl import flags" if config.workers else "")
 
     def made(self, config: LoaderConfig) -> Iterator[str]:
-        """Yield the lines that make a MapDataset, or a DataLoader."""
-        return (_map_dataset if reads_map_dataset(config) else _data_loader)(config)
+        """Yield the lines that make a chain of datasets, or a DataLoader."""
+        code = _Code(config)
+        return code.lines(code.chain)
 
     def loop(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the one loop over all epochs."""
@@ -108,51 +147,349 @@ def stacked(indices):
         yield ways.way(settings, "grain", f"Grain: window shuffle({window:,})", **own)
 
 
-def _seed(config: LoaderConfig) -> dict[str, str]:
-    return {} if config.seed is None else {"seed": literal(config.seed)}
+def _chain_of(config: LoaderConfig) -> Pipeline:
+    return chain_of(config) if config.stages is None else config.stages
 
 
-def _batch(config: LoaderConfig) -> str:
-    return ", ".join([literal(config.batch), *(["drop_remainder=True"] * config.drop_remainder)])
+def _leaves(element: Any) -> Iterator[int]:
+    """Yield the examples of an element, however they are put together."""
+    if isinstance(element, tuple | list | np.ndarray):
+        for one in element:
+            yield from _leaves(one)
+    else:
+        yield element
 
 
-def _data_loader(config: LoaderConfig) -> Iterator[str]:
-    # NoSharding reads all; otherwise each host has its even part.
-    options = "grain.sharding.NoSharding()"
-    if config.shares:
-        drop = f"drop_remainder={literal(config.drop_shard_remainder)}"
-        options = f"grain.sharding.ShardOptions(rank, world_size, {drop})"
-    sampler = {
-        "shuffle": literal(config.seed is not None),
-        "num_epochs": literal(config.epochs),
-        **_seed(config),
-    }
-    head = "sampler = grain.samplers.IndexSampler"
-    yield from call(head, ["len(source)", options, *keywords(sampler)])
-    made = {"data_source": "source", "sampler": "sampler"}
-    if config.batch is not None:
-        made["operations"] = f"[grain.transforms.Batch({_batch(config)})]"
-    if config.workers:
-        made["worker_count"] = literal(config.workers)
-    yield from call("loader = grain.DataLoader", keywords(made))
+@dataclass(frozen=True)
+class _Code:
+    """The lines that make a chain. lists: batches are lists, as those of unequal elements must be.
+
+    Functions of the script are called by their transformation, one name for each filter.
+    """
+
+    config: LoaderConfig
+    lists: bool = False
+
+    @cached_property
+    def chain(self) -> Pipeline:
+        return chain_of(self.config) if self.config.stages is None else self.config.stages
+
+    @cached_property
+    def sources(self) -> dict[Any, str]:
+        """What the source of each reader is called."""
+        return dict(zip(self.config.sources, _numbered("source"), strict=False))
+
+    @cached_property
+    def filters(self) -> dict[str | None, str]:
+        """What the transformation of each filter is called, by its scan."""
+        kept = (part.kept for part in parts_of(self.chain) if isinstance(part, ast.Filter))
+        return dict(zip(dict.fromkeys(kept), _numbered("filter_transform"), strict=False))
+
+    def lines(self, pipeline: Pipeline, name: str = "loader") -> Iterator[str]:
+        """Yield the lines that make a dataset of this name."""
+        source = pipeline.source
+        if isinstance(source, ast.Merging):
+            inputs = [f"{name}_{number}" for number in range(1, len(source.inputs) + 1)]
+            for one, of in zip(source.inputs, inputs, strict=True):
+                yield from self.lines(one, of)
+            kind = "Iter" if source.kinds == {"iter"} else "Map"
+            made = f"grain.{kind}Dataset.{source.name}"
+            if isinstance(source, ast.Zip | ast.InterleaveIterDataset):
+                own = f"Zip{kind}Dataset" if isinstance(source, ast.Zip) else source.name
+                made = f"grain.experimental.{own}"
+            said = {key: repr(value) for key, value in said_of(source).items() if key != "inputs"}
+            if kind == "Map":
+                said.pop("strict", None)
+            yield from call(f"{name} = {made}", [f"[{', '.join(inputs)}]", *keywords(said)])
+        else:
+            of = self.sources.get(source, "source")
+            if pipeline.stages and isinstance(pipeline.stages[0], ast.IndexSampler):
+                yield from self._data_loader(pipeline, of)
+                return
+            yield f"{name} = grain.MapDataset.source({of})"
+        for stage in pipeline.stages:
+            yield f"{name} = {self._called(stage, name)}"
+
+    def _called(self, stage: Any, of: str) -> str:
+        """Return a call of Grain on the dataset that is called `of`."""
+        given = keywords({name: repr(value) for name, value in said_of(stage).items()})
+        match stage:
+            case ast.Slice():
+                ends = ("" if one is None else str(one) for one in (stage.start, stage.stop))
+                return f"{of}[{':'.join(ends)}{'' if stage.step is None else f':{stage.step}'}]"
+            case ast.MultithreadPrefetch():
+                given = [f"num_threads={stage.num_workers}", "buffer_size=1"]
+                return f"grain.experimental.{stage.name}({', '.join([of, *given])})"
+            case ast.MpPrefetch():
+                given = [f"grain.MultiprocessingOptions(num_workers={stage.num_workers})"]
+            case ast.Prefetch():
+                given = ["prefetch_buffer_size=1"]
+            case ast.WithOptions():
+                given = ["grain.experimental.DatasetOptions()"]
+            case ast.Filter():
+                given = [self.filters[stage.kept]]
+            case ast.Map() | ast.RandomMap():
+                given.insert(0, f"{stage.name}_transform")
+            case ast.Batch():
+                given = self._batch(stage)
+            case ast.Repeat(num_epochs=int(count)):
+                given[0] = str(count)
+        if stage.name[0].isupper():
+            return f"grain.experimental.{stage.name}({', '.join([of, *given])})"
+        return f"{of}.{stage.name}({', '.join(given)})"
+
+    def _batch(self, stage: ast.Batch) -> list[str]:
+        own = ["drop_remainder=True"] * stage.drop_remainder + ["batch_fn=in_list"] * self.lists
+        return [str(stage.batch_size), *own]
+
+    def _data_loader(self, pipeline: Pipeline, source: str) -> Iterator[str]:
+        """Yield the lines of a chain that begins with a sampler."""
+        sampler, *operations = pipeline.stages
+        assert isinstance(sampler, ast.IndexSampler)
+        loader = operations.pop() if operations else None
+        given = [f"len({source})", self._options(sampler)]
+        if not isinstance(sampler, ast.SequentialSampler):
+            named = {"shuffle": literal(sampler.shuffle), "num_epochs": literal(sampler.num_epochs)}
+            if sampler.seed is not None:
+                named["seed"] = literal(sampler.seed)
+            given += keywords(named)
+        yield from call(f"sampler = grain.samplers.{sampler.name}", given)
+        made = {"data_source": source, "sampler": "sampler"}
+        if operations:
+            made["operations"] = f"[{', '.join(map(self._operation, operations))}]"
+        if isinstance(loader, ast.DataLoader) and loader.worker_count:
+            made["worker_count"] = literal(loader.worker_count)
+        yield from call("loader = grain.DataLoader", keywords(made))
+
+    def _operation(self, stage: Any) -> str:
+        if isinstance(stage, ast.Batch):
+            return f"grain.transforms.Batch({', '.join(self._batch(stage))})"
+        return self.filters[stage.kept] if isinstance(stage, ast.Filter) else "map_transform"
+
+    def _options(self, stage: ast.IndexSampler) -> str:
+        """Return the `ShardOptions` of a sampler: by settings where it has none of its own."""
+        drop = f"drop_remainder={literal(stage.drop_remainder)}"
+        if stage.shard_count is not None:
+            return f"grain.sharding.ShardOptions({stage.shard_index}, {stage.shard_count}, {drop})"
+        if self.config.shares:
+            return f"grain.sharding.ShardOptions(rank, world_size, {drop})"
+        return "grain.sharding.NoSharding()"
 
 
-def _map_dataset(config: LoaderConfig) -> Iterator[str]:
-    yield "loader = grain.MapDataset.source(source)"
-    if config.seed is not None:
-        yield f"loader = loader.shuffle({', '.join(keywords(_seed(config)))})"
-    if config.buffer is not None:
-        window = {"window_size": literal(config.buffer), "seed": literal(config.buffer_seed)}
-        name = "loader = grain.experimental.WindowShuffleMapDataset"
-        yield from call(name, ["loader", *keywords(window)])
-    yield f"loader = loader.repeat({config.epochs})"
-    # A slice with a step shares examples; behind `repeat`, so that it runs through the epochs.
-    yield from ["loader = loader[rank::world_size]"] * config.shares
-    yield "loader = loader.to_iter_dataset()"
-    yield from [f"loader = loader.batch({_batch(config)})"] * (config.batch is not None)
-    if config.workers:
-        options = f"grain.MultiprocessingOptions(num_workers={config.workers})"
-        yield f"loader = loader.mp_prefetch({options})"
+# What objects of Grain were made with, read back from them.
+
+
+def read_object(made: Any) -> LoaderObject | None:
+    """Return the chain that a dataset of Grain, or a DataLoader, was made with.
+
+    Raises:
+        UsageError: the order of a part of it is not known here; it is named.
+    """
+    if not _is_grains(made):
+        return None
+    reader = _Reading()
+    pipeline = reader.loader(made) if type(made).__name__ == "DataLoader" else reader.chain(made)
+    return LoaderObject(loader="grain", stages=pipeline, sources=reader.known)
+
+
+def _is_grains(made: Any) -> bool:
+    names = {base.__name__ for base in type(made).__mro__ if base.__module__.startswith("grain.")}
+    return bool(names & {"MapDataset", "IterDataset", "DataLoader"})
+
+
+# Of a class of Grain: the stage that it is, and where the values of the arguments are.
+_STAGES: dict[str, tuple[type[ast.GrainStage], dict[str, str]]] = {
+    "_WithSeed": (ast.Seed, {"seed": "_seed_rng_seed"}),
+    "Shuffle": (ast.Shuffle, {"seed": "_seed"}),
+    "WindowShuffleMapDataset": (
+        ast.WindowShuffleMapDataset,
+        {"window_size": "_window_size", "seed": "_seed"},
+    ),
+    "WindowShuffleIterDataset": (
+        ast.WindowShuffleIterDataset,
+        {"window_size": "_window_size", "seed": "_seed"},
+    ),
+    "RepeatMapDataset": (
+        ast.Repeat,
+        {"num_epochs": "_num_epochs", "reseed_each_epoch": "_reseed_each_epoch"},
+    ),
+    "RepeatIterDataset": (ast.RepeatIterDataset, {"num_epochs": "_num_epochs"}),
+    "Batch": (ast.Batch, {"batch_size": "_batch_size", "drop_remainder": "_drop_remainder"}),
+    "Map": (ast.Map, {}),
+    "MapWithIndex": (ast.MapWithIndex, {}),
+    "Filter": (ast.Filter, {}),
+    "Prefetch": (ast.ToIterDataset, {"allow_nones": "_allow_nones"}),
+    "ThreadPrefetch": (ast.Prefetch, {}),
+    "WithOptions": (ast.WithOptions, {}),
+    "Limit": (ast.LimitIterDataset, {"count": "_count"}),
+}
+_NONE = ("_OutputIterDataset", "_MpContextIterDataset", "_LazyWorkerSliceIterDataset")
+
+
+class _Reading:
+    """Reads objects back. known: what the readers of the chain stand for."""
+
+    def __init__(self) -> None:
+        self.known: dict[Read, Any] = {}
+
+    def chain(self, made: Any) -> Pipeline:
+        """Return the chain of a dataset."""
+        name = type(made).__name__
+        if not type(made).__module__.startswith("grain."):
+            raise _unknown(made, "a class of its own")
+        if name in _NONE:
+            return self.chain(_parent(made))
+        if name == "SourceMapDataset":
+            source = _got(made, "_source")
+            return self.chain(source) if _is_grains(source) else self._read(source)
+        if name == "RangeMapDataset":
+            return self._read(made)
+        if name == "InterleaveIterDataset":
+            return self._interleaved(made, list(_got(made, "_datasets")))
+        merging = self._merging(made, name)
+        if merging is not None:
+            inputs = tuple(map(self.chain, _got(made, "_parents")))
+            return Pipeline(source=merging[0](inputs=inputs, **merging[1]))
+        before = self.chain(_parent(made))
+        return Pipeline(source=before.source, stages=(*before.stages, self._stage(made, name)))
+
+    def _read(self, source: Any) -> Pipeline:
+        return Pipeline(source=reader_of(source, self.known))
+
+    def _stage(self, made: Any, name: str) -> ast.GrainStage:
+        short = name.removesuffix("Dataset").removesuffix("Iter").removesuffix("Map")
+        if short == "Slice":
+            start, stop, step = (_got(made, one) for one in ("_start", "_stop", "_step"))
+            # Grain keeps -1 for the stop of what runs backwards to the first element.
+            return ast.Slice(start=start, stop=None if stop < 0 else stop, step=step)
+        if short == "RandomMap":
+            return ast.RandomMap(seed=0)  # it has one; which, no order depends on
+        if short == "MultiprocessPrefetch":  # up to Grain 0.2.15
+            options = _got(made, "_multiprocessing_options")
+            return _workers(made, options.num_workers, is_piece=_got(made, "_sequential_slice"))
+        found = _STAGES.get(name) or _STAGES.get(short)
+        if found is None:
+            raise _unknown(made)
+        part, fields = found
+        return part(**{field: _got(made, attribute) for field, attribute in fields.items()})
+
+    def _merging(self, made: Any, name: str) -> tuple[type[ast.Merging], dict[str, Any]] | None:
+        if name == "ConcatenateMapDataset":
+            return ast.Concatenate, {}
+        if name in ("ZipMapDataset", "ZipIterDataset"):
+            return ast.Zip, {"strict": getattr(made, "_strict", True)}
+        if name not in ("MixedMapDataset", "MixedIterDataset"):
+            return None
+        holder = _got(made, "_selection_map") if name == "MixedMapDataset" else made
+        if name == "MixedMapDataset" and type(holder).__name__ != "SelectionWithProportionsMap":
+            raise _unknown(holder, "a selection map of its own")
+        parts = [*_got(holder, "_proportions")]
+        if len({*parts}) == 1:
+            return ast.Mix, {}
+        # Grain scales weights so that the smallest is 100, and so these to themselves.
+        if min(parts) != 100:
+            raise _unknown(made, "weights that rounding changed")
+        return ast.Mix, {"weights": tuple(map(float, parts))}
+
+    def _interleaved(self, made: Any, datasets: list[Any]) -> Pipeline:
+        """Return the chain of datasets in turn, or of the workers that `mp_prefetch` makes."""
+        count = len(datasets)
+        workers = [one for one in datasets if type(one).__name__ == "ProcessPrefetchIterDataset"]
+        contexts = [_parent(one) for one in workers] if workers else datasets
+        if {type(one).__name__ for one in contexts} == {"_MpContextIterDataset"}:
+            of = _parent(contexts[0])
+            if workers:
+                is_lazy = type(of).__name__ == "_LazyWorkerSliceIterDataset"
+                stage = _workers(made, count, is_piece=is_lazy and _got(of, "_sequential_slice"))
+            elif count == 1:
+                stage = ast.MultithreadPrefetch(num_workers=1)
+            else:
+                raise _unknown(made, "threads that are dealt elements")
+            before = self.chain(of)
+            return Pipeline(source=before.source, stages=(*before.stages, stage))
+        if workers:
+            raise _unknown(made)
+        cycle = _got(made, "_cycle_length")
+        inputs = tuple(map(self.chain, datasets))
+        return Pipeline(source=ast.InterleaveIterDataset(inputs=inputs, cycle_length=cycle))
+
+    def loader(self, made: Any) -> Pipeline:
+        """Return the chain of a DataLoader."""
+        sampler, source = _got(made, "_sampler"), _got(made, "_data_source")
+        name = type(sampler).__name__
+        if name not in ("IndexSampler", "SequentialSampler"):
+            raise _unknown(sampler, "a sampler of its own")
+        options = _got(made, "_shard_options")
+        own = _got(sampler, "_shard_options")
+        shard = (options.shard_index, options.shard_count, options.drop_remainder)
+        if shard != (own.shard_index, own.shard_count, own.drop_remainder):
+            raise _unknown(made, "other shard options than its sampler")
+        if _got(sampler, "_num_records") != len(source):
+            raise _unknown(sampler, "another number of records than its source")
+        given = dict(zip(("shard_index", "shard_count", "drop_remainder"), shard, strict=True))
+        first: ast.GrainStage = ast.SequentialSampler(**given)
+        if name == "IndexSampler":
+            for field in ("shuffle", "num_epochs", "seed"):
+                given[field] = _got(sampler, f"_{field}")
+            first = ast.IndexSampler(**given)
+        operations = (self._operation(one) for one in _got(made, "_operations"))
+        last = ast.DataLoader(worker_count=made.multiprocessing_options.num_workers)
+        return Pipeline(source=self._read(source).source, stages=(first, *operations, last))
+
+    def _operation(self, made: Any) -> ast.GrainStage:
+        bases = {base.__name__.removesuffix("Transform") for base in type(made).__mro__}
+        if "Batch" in bases:
+            return ast.Batch(batch_size=made.batch_size, drop_remainder=made.drop_remainder)
+        if bases & {"Map", "MapWithIndex", "RandomMap", "TfRandomMap"}:
+            return ast.Map()
+        if "Filter" in bases:
+            return ast.Filter()
+        raise _unknown(made)
+
+
+def _workers(made: Any, count: int, *, is_piece: bool) -> ast.MpPrefetch:
+    if is_piece:  # its slices are cut below lengths that are known already
+        raise _unknown(made, "sequential_slice=True")
+    return ast.MpPrefetch(num_workers=count)
+
+
+def _parent(made: Any) -> Any:
+    parents = _got(made, "_parents")
+    if len(parents) != 1:
+        raise _unknown(made)
+    return parents[0]
+
+
+def _got(made: Any, attribute: str) -> Any:
+    """Return what an object of Grain holds under a name that is Grain's own affair."""
+    try:
+        return getattr(made, attribute)
+    except AttributeError:
+        raise _unknown(made, f"no {attribute}") from None
+
+
+def _unknown(made: Any, why: str = "") -> UsageError:
+    kind = type(made)
+    said = f" ({why})" if why else ""
+    version = getattr(sys.modules.get("grain"), "__version__", "")
+    return UsageError(
+        f"{kind.__module__}.{kind.__qualname__}{said}: its order is not known here, of Grain "
+        f"{version}; what is before and behind it can be read"
+    )
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}_{number}" for number in count(2))
+
+
+def _leaves(element: Any) -> Iterator[int]:
+    """Yield the examples of an element, however they are put together."""
+    if isinstance(element, tuple | list | np.ndarray):
+        for one in element:
+            yield from _leaves(one)
+    else:
+        yield element
 
 
 def _close(iterator: Any) -> None:

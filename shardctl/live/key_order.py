@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import zip_longest
 from os.path import basename
 from typing import Annotated, Any
@@ -461,6 +461,24 @@ def types_of(source: Any) -> Any:
     return _types(source.dataset_info.features.get_tensor_info())
 
 
+def may_have_texts(source: Any) -> bool:
+    """Return whether examples may have texts; False where the types of a source say they do not.
+
+    >>> may_have_texts([{"x": 1}])
+    True
+    """
+
+    def has(types: Any) -> bool:
+        # None is a feature without one NumPy type, which may hold anything.
+        return (
+            any(map(has, types.values()))
+            if isinstance(types, dict)
+            else (types is None or is_text(types))
+        )
+
+    return not says_types(source) or has(types_of(source))
+
+
 def is_text(type_name: str) -> bool:
     """Return whether a type is that of texts, which NumPy has no fixed width for."""
     return type_name in _TEXTS
@@ -475,15 +493,23 @@ def typed(value: Any, types: Any) -> Any:
     >>> found["x"].dtype, found["ids"].dtype, found["text"]
     (dtype('float32'), dtype('uint8'), b'a')
     """
+    # Runs for each value of each example, so arrays, which most are, are asked for first.
+    if type(value) is np.ndarray:
+        return value
     if isinstance(types, dict) and isinstance(value, dict):
         return {name: typed(one, types.get(name)) for name, one in value.items()}
     if not isinstance(types, str) or is_text(types):
         return value
     if isinstance(value, bool | int | float):
-        return np.dtype(types).type(value)
+        return _scalar(types)(value)
     with suppress(TypeError, ValueError):  # rows of several lengths are no array
         return np.asarray(value, types) if isinstance(value, list) else value
     return value
+
+
+@cache
+def _scalar(name: str) -> Any:
+    return np.dtype(name).type
 
 
 def with_types(source: Any) -> Any:

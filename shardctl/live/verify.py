@@ -23,9 +23,8 @@ from shardctl.live.process import GaveUpError, LoaderProcess, Pieces
 from shardctl.loaders.loader import Loader, VerifiedVersion, same_version
 from shardctl.loaders.loader_sequence import Batches
 from shardctl.metadata import loader_versions
-from shardctl.order.file_formats import refuse_open_splits, resolved_spec
 from shardctl.order.loader_order import LoaderOrder, LoaderVersion, installed_loader_version
-from shardctl.order.plan_order import PlannedOrder, order_of_loader
+from shardctl.order.plan_order import PlannedOrder, order_of_version
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings import read_settings
 from shardctl.spec.host import Host
@@ -76,14 +75,15 @@ def verify_loader(
     dataset, settings = as_dataset(dataset), read_settings.as_settings(settings)
     loader, take = settings.reader, "all" if take == -1 else take
     version = version_here(loader, settings)
-    resolved = resolved_spec(dataset, spec)
-    refuse_open_splits(resolved)
     # The version that is installed, proven or not: it is what is compared here.
-    planned = order_of_loader(resolved, settings, version)
-    check_not_nothing(resolved, planned.order.num_examples, settings.host)
+    planned = order_of_version(dataset, spec, settings, version)
+    check_not_nothing(planned.resolved, planned.order.num_examples, settings.host)
     check_take(take)
     with LoaderProcess(loader) as process:
-        found = _compared(dataset, planned, process, take, watch)
+        order = planned.order
+        assert isinstance(order, LoaderOrder)
+        note = f"{loader.title} runs over indices of the same number, not the files"
+        found = compared(planned, process.pieces(order.config), take, watch, note)
         # The order asked for is all, if the version is proven; else random settings are compared
         # too.
         if version.is_proven:
@@ -144,23 +144,30 @@ def version_here(loader: Loader, settings: read_settings.ReadSettings) -> Loader
     return known or LoaderVersion(version=installed, is_proven=False)
 
 
-def _compared(
-    dataset: Dataset, planned: PlannedOrder, process: LoaderProcess, take: Take, watch: Watch | None
+def compared(
+    planned: PlannedOrder, pieces: Pieces, take: Take, watch: Watch | None, *notes: str
 ) -> Verification:
-    """Compare the order that is asked for, from its first example."""
+    """Compare what a loader yields with an order, from its first example.
+
+    Notes say how that was found out; they are made when all was read.
+    """
     order = planned.order
     assert isinstance(order, LoaderOrder)
-    loader, total = order.loader, order.num_examples
+    loader, total = order.loader, None if order.is_endless else order.num_examples
     checks = check_files_read(order.reads, watch)
-    size = taken(take, _READ, total)
+    # What has no end has no "all"; the default applies.
+    take = None if take == "all" and total is None else take
+    size = taken(take, _READ, order.num_examples)
     progress = Progress("examples", size, watch=watch, per_second=_PER_SECOND)
-    difference = first_difference(order, process.pieces(order.config), size, progress=progress)
-    notes = (*checks.notes, f"{loader.title} runs over indices of the same number, not the files")
-    cut = f"read: the first {size:,} of {total:,} examples; --take -1 reads them all"
+    difference = first_difference(order, pieces, size, progress=progress)
+    if total is None or size < total:
+        all_of_them = "" if total is None else f" of {total:,}"
+        end = "" if total is None else "; --take -1 reads them all"
+        notes = (*notes, f"read: the first {size:,}{all_of_them} examples{end}")
     return Verification(
-        dataset=dataset,
+        dataset=order.dataset,
         spec=planned.spec,
-        pipeline=read_settings.settings_in_force(order.settings, ordered=dataset.ordered),
+        pipeline=read_settings.settings_in_force(order.settings, ordered=order.dataset.ordered),
         num_examples=total,
         read=_READ,
         windows=(Window(start=0, stop=size, read=_READ),),
@@ -168,7 +175,7 @@ def _compared(
         num_files=checks.num_files,
         files=checks.findings,
         versions={loader.library: order.version, **loader_versions.beside_of(loader.name)},
-        notes=(*notes, cut) if size < total else notes,
+        notes=(*checks.notes, *notes),
         warnings=planned.warnings,
         assumptions=planned.assumptions,
     )

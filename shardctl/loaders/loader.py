@@ -116,6 +116,18 @@ def library_of(loader: Loader) -> Any:
     return named(loader.calls)(loader)
 
 
+def object_of(value: Any) -> Any:
+    """Return what an object of another loader was made with: a `LoaderObject` of live.
+
+    None of any other object. Loaders are asked by the packages of its types; nothing is imported
+    for those that did not make it.
+    """
+    packages = {kind.__module__.partition(".")[0] for kind in type(value).__mro__}
+    asked = (loader for loader in LOADERS.values() if not packages.isdisjoint(loader.packages))
+    found = (named(loader.reads)(value) for loader in asked)
+    return next((one for one in found if one is not None), None)
+
+
 def library(module: str, loader: Loader) -> Any:
     """Return a module of the library of a loader, imported now.
 
@@ -218,11 +230,18 @@ _GRAIN = Loader(
     proven=("0.2.13", "0.2.15", "0.2.16", "0.2.17", "0.2.18"),
     takes=_words(
         "shuffle_seed epochs host host_by drop_shard_remainder workers batch "
-        "drop_remainder buffer buffer_seed"
+        "drop_remainder buffer buffer_seed stages"
     ),
+    in_stages=_words(
+        "shuffle_seed epochs host_by drop_shard_remainder workers batch drop_remainder buffer "
+        "buffer_seed"
+    ),
+    stages="shardctl.loaders.grain_stages",
     shares_by="ShardOptions",
     rule="shardctl.loaders.grain:grain_sequence",
     calls="shardctl.live.grain:Grain",
+    reads="shardctl.live.grain:read_object",
+    packages=("grain",),
 )
 _TORCH = Loader(
     name="torch",
@@ -231,8 +250,10 @@ _TORCH = Loader(
     proven=("2.6.0", "2.13.0", "2.14.1"),
     takes=_words(
         "shuffle shuffle_seed global_seed epochs host drop_shard_remainder workers "
-        "persistent_workers batch drop_remainder pass_index"
+        "persistent_workers batch drop_remainder pass_index stages"
     ),
+    stages="shardctl.loaders.torch_stages",
+    in_stages=("shuffle", "shuffle_seed", "drop_shard_remainder"),
     shares_by="DistributedSampler",
     rule="shardctl.loaders.torch:torch_sequence",
     calls="shardctl.live.torch:Torch",
@@ -243,6 +264,8 @@ _STATEFUL = Loader(
     library="torchdata",
     proven=("0.11.0",),
     takes=_TORCH.takes,
+    stages=_TORCH.stages,
+    in_stages=_TORCH.in_stages,
     shares_by=_TORCH.shares_by,
     rule="shardctl.loaders.torch:stateful_sequence",
     calls="shardctl.live.torch:Stateful",
@@ -255,8 +278,10 @@ _ACCELERATE = Loader(
     proven=("1.10.1", "1.13.0", "1.14.0", "1.15.0"),
     takes=_words(
         "shuffle shuffle_seed global_seed epochs host workers persistent_workers batch "
-        "drop_remainder pass_index"
+        "drop_remainder pass_index stages"
     ),
+    stages=_TORCH.stages,
+    in_stages=_TORCH.in_stages,
     shares_by="Accelerator",
     rule="shardctl.loaders.torch:accelerate_sequence",
     calls="shardctl.live.torch:Accelerate",
@@ -276,12 +301,14 @@ _HF = Loader(
     ),
     takes=_words(
         "shuffle_seed epochs pass_index host host_by workers batch drop_remainder "
-        "streaming buffer input_shards arrow"
+        "streaming buffer input_shards arrow stages"
     ),
     shares_by="split_dataset_by_node",
     rule="shardctl.loaders.hugging_face:hugging_face_sequence",
     calls="shardctl.live.hugging_face:HuggingFace",
     changes="shardctl.loaders.hugging_face_eras:changed_between",
+    stages="shardctl.loaders.hugging_face_stages",
+    in_stages=_words("shuffle_seed buffer input_shards"),
     shares_are_assumed=True,
     default_buffer=DEFAULT_BUFFER,
 )

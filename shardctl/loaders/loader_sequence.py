@@ -16,7 +16,7 @@ from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.stages.part import Source
-    from shardctl.stages.stages import Pipeline, Read
+    from shardctl.stages.stages import ByData, Pipeline, Read
 
 ENDLESS = 1 << 40  # positions of what has no end that can be asked for, as of any order
 _NONE = np.empty(0, np.int64)
@@ -419,6 +419,31 @@ def matches(wanted: Int64s, there: Int64s) -> tuple[Int64s, Int64s]:
     return order[np.repeat(first, count) + nth], np.repeat(found, count)
 
 
+def in_turn(streams: Sequence[Int64s], block: int) -> tuple[Int64s, Int64s]:
+    """Return `block` of each stream in turn until all are read, and the lengths of those blocks.
+
+    >>> in_turn([np.array([1, 2, 3]), np.array([7])], 2)
+    (array([1, 2, 7, 3]), array([2, 1, 1]))
+    """
+    sizes, rounds = [], []
+    for stream in streams:
+        # Block lengths of a stream: `full` whole ones, then the rest.
+        full, rest = divmod(len(stream), block)
+        sizes.append(np.append(np.full(full, block, np.int64), [rest] if rest else []))
+        rounds.append(np.arange(len(sizes[-1])))
+    if not streams:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    # Stable sort by round: block r of each stream, in the order of the streams.
+    order = np.argsort(np.concatenate(rounds), kind="stable")
+    lengths = np.concatenate(sizes).astype(np.int64)
+    starts = np.cumsum(lengths) - lengths
+    lengths, starts = lengths[order], starts[order]
+    # Where each block begins in the result, so that its examples follow one another from there.
+    shift = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    # Example i of the result is at i + shift in the concatenated streams.
+    return np.concatenate(streams)[np.arange(len(shift)) + shift], lengths
+
+
 def dealt_by_workers(
     workers: Sequence[Int64s], batch: int, *, drops: bool = False
 ) -> tuple[Int64s, Int64s]:
@@ -429,8 +454,6 @@ def dealt_by_workers(
     >>> dealt_by_workers([np.array([1, 2, 3]), np.array([7])], 2)
     (array([1, 2, 7, 3]), array([2, 1, 1]))
     """
-    from shardctl.loaders.hugging_face import in_turn
-
     kept = [row[: len(row) // batch * batch] if drops else row for row in workers]
     return in_turn(kept, batch)
 
@@ -483,6 +506,7 @@ class LoaderConfig:
     file_format: of the record files, "" where the examples are not read from any.
     stages: the chain of calls that makes the loader, None where settings say it.
     sources: what each reader of the chain reads, their examples counted one reader after the other.
+    kept: returns what the file of a stage (`ByData`) says of examples, by their indices.
 
     Settings that are not given are None or False.
     """
@@ -512,6 +536,7 @@ class LoaderConfig:
     shard_lengths: Int64s | None = None
     stages: Pipeline | None = None
     sources: Mapping[Read, LoaderSource] = field(default_factory=dict)
+    kept: Callable[[ByData], Callable[[Int64s], Int64s]] | None = None
 
     @property
     def num_examples(self) -> int:

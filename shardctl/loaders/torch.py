@@ -1,26 +1,48 @@
-"""The orders of PyTorch's DataLoader, of torchdata's and of Accelerate's.
+"""The orders of PyTorch's DataLoader, of torchdata's and of Accelerate's, of chains of their calls.
 
-Each shuffles by permutations, which are then dealt to hosts and workers.
+Each shuffles by rows that an iteration of a sampler draws, which are then dealt to hosts and
+workers. Plain settings are the chain that they stand for (`chain_of`).
 
-Sources: torch/utils/data/sampler.py (RandomSampler, BatchSampler), torch/utils/data/distributed.py
-(DistributedSampler), torch/utils/data/dataloader.py (_BaseDataLoaderIter draws `_base_seed` from
-the loader's generator at each iteration, whatever the workers).
+Sources: torch/utils/data/sampler.py, torch/utils/data/distributed.py (DistributedSampler),
+torch/utils/data/dataloader.py (_BaseDataLoaderIter draws `_base_seed` from the loader's generator
+at each iteration, whatever the workers), torchdata/stateful_dataloader and torchdata/nodes,
+accelerate/data_loader.py (SeedableRandomSampler, BatchSamplerShard, IterableDatasetShard,
+DataLoaderDispatcher, prepare_data_loader), transformers/trainer.py and trainer_pt_utils.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
-from shardctl.base.progress import Progress
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.loaders.loader_sequence import Deal, Dealt, LoaderConfig, LoaderSequence, Permutations
-from shardctl.tfdata.shuffle_buffer import MAX_BUFFER, Contents, Offsets, replayed
+from shardctl.loaders import torch_stages as calls
+from shardctl.loaders.loader_sequence import (
+    Deal,
+    Dealt,
+    EpochByEpoch,
+    EqualBatches,
+    Followed,
+    LoaderConfig,
+    LoaderSequence,
+    Permutation,
+    UnequalBatches,
+    in_turn,
+)
+from shardctl.loaders.torch_generator import Generator, check_seed, num_draws
+from shardctl.loaders.torch_stages import Row, Script
+from shardctl.stages.part import Stage
+from shardctl.stages.stages import Pipeline, Read
 
 _BASE_SEED = 2  # draws of 32 bits, for the `_base_seed` of an iteration
+_NUMBER = 2  # draws of a number of 64 bits, with which a sampler seeds a generator of its own
+_AT_ONCE = 1000  # elements of nodes
+_ITS_SEED = "the seed of the DataLoader's generator"
 _AS_THE_TRAINER = (
     "use_seedable_sampler=True, as the Trainer sets it; Accelerator() alone has another order, "
     "which --shuffle with --global-seed N is, the seed of set_seed or torch.manual_seed"
@@ -38,182 +60,61 @@ _WORKERS_END = (
 
 def torch_sequence(config: LoaderConfig) -> LoaderSequence:
     """Return what one process of `torch.utils.data.DataLoader` yields."""
-    return _distributed(config) if config.shares else _single(config, _random_sampler)
+    return _sequence(config, "torch")
 
 
 def stateful_sequence(config: LoaderConfig) -> LoaderSequence:
-    """Return what one process of torchdata's StatefulDataLoader yields."""
-    return _distributed(config) if config.shares else _single(config, _stateful_sampler)
+    """Return what one process of torchdata's StatefulDataLoader, or of its nodes, yields."""
+    return _sequence(config, "stateful")
 
 
 def accelerate_sequence(config: LoaderConfig) -> LoaderSequence:
-    """Return what one process yields of a DataLoader that Accelerate has prepared.
+    """Return what one process yields of a DataLoader that Accelerate, or the Trainer, prepared."""
+    return _sequence(config, "accelerate")
 
-    Sources: accelerate/data_loader.py (SeedableRandomSampler, BatchSamplerShard,
-    prepare_data_loader) with `even_batches` and without `split_batches`. A seed of the shuffle is
-    the Trainer's, which sets `use_seedable_sampler`; `torch.manual_seed` is what the order comes
-    from without it, which is the default of `Accelerator()`.
+
+def chain_of(config: LoaderConfig, loader: str) -> Pipeline:
+    """Return the chain of a configuration, that for which its settings stand if they say none.
+
+    Raises:
+        UsageError: the settings contradict one another.
+        UnpredictableOrderError: they shuffle without a seed.
     """
-    permutations = None
-    if config.shuffles:
-        _check_any(config)
-        _check_one_seed(config, "the data_seed or seed of the Trainer")
-        permutations = _accelerate_sampler(config)
-    found = _dealt(config, _deal_of_batches(config), permutations)
-    if config.shuffles and config.seed is not None:
-        found.assumptions = (_AS_THE_TRAINER,)
-    else:
-        workers = _assumed_of_workers(config) if config.num_hosts == 1 else ()
-        found.assumptions = (*_assumed_of_seeds(config), *workers)
-    return found
-
-
-def _distributed(config: LoaderConfig) -> LoaderSequence:
-    """Return what a rank is dealt by `DistributedSampler`, whose `set_epoch` is called."""
-    if config.global_seed is not None:
-        raise refused(
-            "{global_seed} has no meaning for DistributedSampler, which shares the examples among "
-            "hosts; give its seed, {shuffle_seed=N}, which is 0 by default"
+    if config.stages is not None:
+        return config.stages
+    stages: list[Stage] = []
+    if config.shares and loader != "accelerate":
+        if config.global_seed is not None:
+            raise refused(
+                "{global_seed} has no meaning for DistributedSampler, which shares the examples "
+                "among hosts; give its seed, {shuffle_seed=N}, which is 0 by default"
+            )
+        # Its default is shuffle=True with seed=0; here a seed, or the switch, asks for it.
+        stages.append(
+            calls.DistributedSampler(
+                shuffle=config.shuffles,
+                seed=config.seed or 0,
+                drop_last=config.drop_shard_remainder,
+            )
         )
-    n, world = config.num_examples, config.num_hosts
-    share = n // world if config.drop_shard_remainder else -(-n // world)
-    # DistributedSampler pads to a multiple of the ranks, or drops the remainder; then whole batches
-    # of what is left.
-    deal = Deal(host=config.host, num_hosts=world, size=config.whole_batches(share))
-    # Its default is shuffle=True with seed=0; here a seed, or the switch, asks for it.
-    return _dealt(config, deal, _by_epoch(config, config.seed or 0) if config.shuffles else None)
-
-
-def _single(
-    config: LoaderConfig, sampler: Callable[[LoaderConfig], Permutations]
-) -> LoaderSequence:
-    """Return what a loader yields whose sampler is its own."""
+        return Pipeline(stages=stages)
     if config.drop_shard_remainder:
         raise refused("{drop_shard_remainder=True} needs {host=I/N}")
-    permutations = None
+    own = "the seed of the DataLoader's own generator"
+    if loader == "accelerate":
+        own = "the data_seed or seed of the Trainer"
     if config.shuffles:
-        _check_any(config)
-        _check_one_seed(config, "the seed of the DataLoader's own generator")
-        permutations = sampler(config)
-    found = _dealt(config, Deal(size=config.whole_batches(config.num_examples)), permutations)
-    found.assumptions = (*_assumed_of_seeds(config), *_assumed_of_workers(config))
-    return found
-
-
-def _dealt(config: LoaderConfig, deal: Deal, permutations: Permutations | None) -> Dealt:
-    if config.persistent_workers and not config.workers:
-        raise refused("{persistent_workers=True} needs {workers=N}, as torch says")
-    return Dealt(
-        config.num_examples,
-        deal,
-        epochs=config.epochs,
-        permutation=permutations,
-        batch=config.batch,
-    )
-
-
-def _deal_of_batches(config: LoaderConfig) -> Deal:
-    """Return how Accelerate deals whole batches to its processes."""
-    n, world = config.num_examples, config.num_hosts
-    # Accelerate's BatchSamplerShard works on batches, so the deal is by blocks of a batch.
-    if config.batch is None:  # prepare_data_loader then drops the sampler, too
-        raise refused(
-            "Accelerate deals whole batches to its processes; give {batch=N} of one process"
-        )
-    if world == 1:  # prepare_data_loader leaves the batches as they are
-        return Deal(size=config.whole_batches(n))
-    a_round = config.batch * world
-    # A round is a batch for each process. With even_batches an incomplete round is filled from the
-    # start of the epoch.
-    rounds = n // a_round if config.drop_remainder else -(-n // a_round)
-    size = rounds * config.batch
-    return Deal(host=config.host, num_hosts=world, block=config.batch, size=size)
-
-
-def _by_epoch(config: LoaderConfig, seed: int) -> Permutations:
-    """Return the permutations of epochs that each have a generator, of the seed + the epoch."""
-    first, last = config.first_epoch, config.first_epoch + config.epochs - 1
-    # Seeds grow with the epoch, so the first and the last are the extremes.
-    for epoch in (first, last):
-        check_seed(seed + epoch, f"the seed {seed} + epoch {epoch}" if epoch else "the seed")
-    # The epoch counts from the first one read, and the seed from 0.
-    return lambda epoch: Generator(seed + first + epoch).randperm(config.num_examples)
-
-
-def _random_sampler(config: LoaderConfig) -> Permutations:
-    """Return the permutations of `DataLoader(shuffle=True)`, which draws anew at each iteration."""
-    n, first = config.num_examples, config.first_epoch
-    if config.seed is not None:
-        own = Generator(check_seed(config.seed, "the seed of the DataLoader's generator"))
-        # Besides its permutation, RandomSampler draws another one of which it takes no element.
-        an_epoch = _base_seeds(config) + 2 * num_draws(n)
-        # Draws per epoch: `_base_seed` of the loader, the permutation, and the one that is drawn
-        # and not used.
-        return lambda epoch: own.randperm(n, _BASE_SEED + (first + epoch) * an_epoch)
-    default = _default_generator(config)
-    # An iteration draws two numbers of 64 bits: `_base_seed`, and the seed of its sampler.
-    an_epoch = _base_seeds(config) + _BASE_SEED
-
-    def permutation(epoch: int) -> Contents:
-        # The sampler's own generator is seeded by the second number that the iteration draws.
-        return Generator(default.int64(_BASE_SEED + (first + epoch) * an_epoch)).randperm(n)
-
-    return permutation
-
-
-def _stateful_sampler(config: LoaderConfig) -> Permutations:
-    """Return the permutations of torchdata's RandomSampler, of one generator for all epochs.
-
-    Sources: torchdata/stateful_dataloader/sampler.py (it is seeded when the loader is made, and an
-    iterator of it permutes when it is made) and stateful_dataloader.py (an iterator of the loader
-    makes one of the sampler, and another in `_reset`, which is called where there are workers;
-    workers that stay are started once, and their epochs begin with `_reset` alone). What a state
-    restores is the generator before the permutation in use, so epochs after a resume are those of
-    a run that was not interrupted.
-    """
-    n, own = config.num_examples, config.seed is not None
-    if config.seed is not None:
-        generator = Generator(check_seed(config.seed, "the seed of the loader's generator"))
-    else:
-        # Without a seed of its own, the sampler draws its seed from the default generator once.
-        generator = Generator(_default_generator(config).int64(0))
-    first, an_epoch = 0, num_draws(n)
-    if config.workers:
-        # With workers an iterator makes two iterators of the sampler; with workers that stay, only
-        # `_reset` does.
-        first = an_epoch
-        an_epoch *= 1 if config.persistent_workers else 2
-    if own:  # `_base_seed` is drawn from it, too, after the first permutation of an iterator
-        first += _BASE_SEED if config.workers else 0
-        an_epoch += _base_seeds(config)
-    return lambda epoch: generator.randperm(n, first + (config.first_epoch + epoch) * an_epoch)
-
-
-def _accelerate_sampler(config: LoaderConfig) -> Permutations:
-    """Return those of its seedable sampler, as the Trainer sets it, or of torch's RandomSampler.
-
-    `prepare_data_loader` gives the RandomSampler of several processes a generator, seeded by the
-    first draw; a lone process iterates torch's DataLoader as it is.
-    """
-    if config.seed is not None:
-        return _by_epoch(config, check_seed(config.seed, "the seed"))
-    if config.num_hosts == 1:
-        return _random_sampler(config)
-    n, own = config.num_examples, Generator(_default_generator(config).int64(0))
-    # RandomSampler draws another permutation at its end, of which it takes no element.
-    return lambda epoch: own.randperm(n, (config.first_epoch + epoch) * 2 * num_draws(n))
-
-
-def _default_generator(config: LoaderConfig) -> Generator:
-    return Generator(check_seed(config.global_seed or 0, "the global seed"))
-
-
-def _check_any(config: LoaderConfig) -> None:
-    """Refuse an empty dataset, as RandomSampler does."""
-    if not config.num_examples:
-        raise UsageError(
-            "there are no examples to read, and torch's RandomSampler refuses an empty dataset"
-        )
+        _check_one_seed(config, own)
+        if config.seed is None:
+            stages.append(calls.ManualSeed(seed=config.global_seed))
+        seed = None if loader == "accelerate" else config.seed
+        kind = calls.StatefulDataLoader if loader == "stateful" else calls.DataLoader
+        stages.append(kind(shuffle=True, generator=seed))
+    if loader == "accelerate":
+        seedable = config.shuffles and config.seed is not None
+        seed = config.seed if seedable else None
+        stages.append(calls.Prepare(use_seedable_sampler=seedable, data_seed=seed))
+    return Pipeline(stages=stages)
 
 
 def _check_one_seed(config: LoaderConfig, own: str) -> None:
@@ -236,141 +137,426 @@ def _check_one_seed(config: LoaderConfig, own: str) -> None:
         )
 
 
-def _base_seeds(config: LoaderConfig) -> int:
-    """Return how many draws an epoch takes for `_base_seed`: workers that stay have one for all."""
-    return 0 if config.persistent_workers else _BASE_SEED
+def _sequence(config: LoaderConfig, loader: str) -> LoaderSequence:
+    if config.persistent_workers and not config.workers:
+        raise refused("{persistent_workers=True} needs {workers=N}, as torch says")
+    script = Script(config=config, loader=loader)
+    if config.stages is not None and config.global_seed is not None:
+        script.generators.append(Generator(check_seed(config.global_seed, "the global seed")))
+    _run(script, chain_of(config, loader))
+    if script.nodes or script.mixture is not None:
+        return _followed(script)
+    found = _dealt(script)
+    if config.stages is None:
+        found.assumptions = (*_assumed_of_settings(config, loader), *found.assumptions)
+    return found
 
 
-def _assumed_of_seeds(config: LoaderConfig) -> tuple[str, ...]:
+def _assumed_of_settings(config: LoaderConfig, loader: str) -> tuple[str, ...]:
     """Return what is assumed of a seed that a script may use in two ways, or not at all."""
+    if loader != "accelerate" and config.shares:
+        return ()
     if config.seed is not None:
-        return (_OWN_GENERATOR,)
+        is_trainer = loader == "accelerate" and config.shuffles
+        return (_AS_THE_TRAINER if is_trainer else _OWN_GENERATOR,)
     silent = config.global_seed is not None and not config.shuffles and config.shuffle is None
     return (_NOT_SHUFFLED,) if silent else ()
 
 
-def _assumed_of_workers(config: LoaderConfig) -> tuple[str, ...]:
-    """Return what is assumed of the workers, where starting them draws from what shuffles."""
-    later = config.first_epoch + config.epochs > 1
-    draws = config.shuffles and config.workers and later
-    return (_WORKERS_END,) if draws and config.persistent_workers is None else ()
+# What a script is made of, in the order in which it makes them.
+_PLACES = ("dataset", "sampler", "batch_sampler", "loader", "node")
 
 
-# PyTorch's random generator on the CPU, and the permutations it draws.
-#
-# Sources: aten/src/ATen/core/MT19937RNGEngine.h (the 32 bits of a seed that count),
-# ATen/native/TensorFactories.cpp, randperm_cpu (Fisher and Yates from the front, one draw of 32
-# bits a step below 2^32 / 20 elements), ATen/core/TransformationHelper.h (`random_()` of an
-# int64).
+def _run(script: Script, chain: Pipeline) -> None:
+    """Do what the calls of a chain do."""
+    source, config = chain.source, script.config
+    script.elements = range(config.num_examples)
+    if isinstance(source, calls.ConcatDataset | calls.MultiNodeWeightedSampler):
+        for one in source.fed_by:
+            made = Script(config=config, loader=script.loader, generators=script.generators)
+            _run(made, one)
+            script.inputs += (made,)
+        if isinstance(source, calls.ConcatDataset):
+            script.elements = np.concatenate([np.array(one.elements) for one in script.inputs])
+        else:
+            script.mixture = source
+    elif isinstance(source, Read) and source in config.sources:
+        script.elements = config.sources[source].indices
+    last = 0 if script.mixture is None else len(_PLACES) - 1
+    for stage in chain.stages:
+        assert isinstance(stage, calls.TorchStage)
+        if why := stage.why_open(None, None):
+            raise UnpredictableOrderError(f"{why}, in another order in each run")
+        place = _PLACES.index(stage.makes) if stage.makes else last
+        if place < last or (place == last and stage.makes in ("sampler", "batch_sampler")):
+            raise UsageError(f"--stages: {stage.name} has no place behind what is before it")
+        stage.call(script)
+        last = place
 
-MIN_SEED, MAX_SEED = -(1 << 63), (1 << 64) - 1
 
-_DRAWS_PER_SECOND = 200_000_000
-_PIECE = 1 << 24  # draws skipped at once
-_BYTES = 30  # of memory an example: the permutation, and what it is made with
+def _rows(script: Script, row: Row) -> tuple[Callable[[int], Permutation] | None, bool]:
+    """Return the row of each epoch that is read, counted from the first; None as it is stored.
 
-
-class Generator:
-    """`torch.Generator().manual_seed(seed)`; also torch's default one after `torch.manual_seed`.
-
-    Draws are looked up by their number, of 32 bits each, counted from 0; one after the other is
-    cheap, and an earlier one begins anew.
-
-    >>> Generator(5).randperm(6).tolist()
-    [5, 0, 1, 3, 4, 2]
+    Also whether it depends on whether workers stay from epoch to epoch.
     """
+    config, prepared, made_by = script.config, script.prepared, script.made_by
+    first = config.first_epoch
+    if row.pieces is None:
+        return None, False
+    if row.seeds_itself and prepared is not None and prepared.use_seedable_sampler:
+        # SeedableRandomSampler: the epoch counts from the first one read, and the seed from 0.
+        seed = prepared.data_seed
+        if seed is None:
+            seed = script.default("prepare(use_seedable_sampler=True)").initial_seed
+        row = replace(row, seed=seed, by_epoch=True)
+    if row.by_epoch:
+        seed, step = row.seed or 0, int(script.set_epoch)
+        # Seeds grow with the epoch, so the first and the last are the extremes.
+        for epoch in (first * step, (first + config.epochs - 1) * step):
+            said = f"the seed {seed} + epoch {epoch}" if epoch else "the seed"
+            check_seed(seed + epoch, said)
+        return (lambda epoch: row.order(Generator(seed + (first + epoch) * step))), False
+    is_own, shuffles = row.seed is not None, made_by is not None and made_by.shuffle
+    generator = script.default("a sampler") if not is_own else _own(row)
+    # An iteration of a loader draws its `_base_seed` first, from its generator or the default one;
+    # workers that stay have one for all iterations.
+    is_shared = shuffles if is_own else made_by is None or made_by.generator is None
+    base = _BASE_SEED if is_shared else 0
+    again = 0 if config.persistent_workers else base
+    seeds, draws, start = not is_own and row.seeds_itself, row.draws, generator.drawn + base
+    if script.loader == "stateful" and shuffles:
+        generator = generator if is_own else Generator(generator.int64())
+        start, draws = _stateful(row, config, base if is_own else 0)
+        seeds, again, is_shared = False, 0, True
+    elif not is_own and _gets_generator(prepared, config):
+        # prepare_data_loader gives it a generator, the same in all processes.
+        generator, start, again, seeds, is_shared = Generator(generator.int64()), 0, 0, False, False
+    step = (_NUMBER if seeds else draws) + again
 
-    def __init__(self, seed: int) -> None:
-        # torch takes 64 bits; the Mersenne Twister is seeded with the low 32.
-        self._seed = seed & 0xFFFFFFFF
-        self._bits, self._drawn = self._seeded(), 0
+    def order(epoch: int) -> Permutation:
+        there = generator.seek(start + (first + epoch) * step)
+        return row.order(Generator(there.int64()) if seeds else there)
 
-    def draws(self, start: int, stop: int) -> NDArray[np.uint64]:
-        """Return draws [start, stop)."""
-        # An earlier draw than where the generator stands: from the start again.
-        if start < self._drawn:
-            self._bits, self._drawn = self._seeded(), 0
-        if start > self._drawn:
-            self._skip(start - self._drawn)
-        self._drawn = stop
-        return self._bits.random_raw(stop - start)
+    return order, is_shared
 
-    def int64(self, start: int) -> int:
-        """Return what `torch.empty((), dtype=torch.int64).random_()` draws from `start` on."""
-        # The first draw is the high word; random_() of int64 keeps 63 bits.
-        high, low = self.draws(start, start + 2).tolist()
-        return int((high << 32 | low) % (1 << 63))
 
-    def randperm(self, num_elements: int, start: int = 0) -> Contents:
-        """Return `torch.randperm(num_elements)` from draw `start` on; see `num_draws`.
+def _gets_generator(prepared: calls.Prepare | None, config: LoaderConfig) -> bool:
+    shards = prepared is not None and config.num_hosts > 1 and not prepared.dispatch_batches
+    return shards and not (prepared is not None and prepared.use_seedable_sampler)
 
-        Raises:
-            UsageError: there are more elements than are shuffled here.
-        """
-        if num_elements > MAX_BUFFER:
-            raise UsageError(
-                f"torch.randperm of {num_elements:,} examples takes about "
-                f"{num_elements * _BYTES // 10**9} GB here, and more than {MAX_BUFFER:,} are "
-                "refused; read fewer of them, a part of the spec at a time, or do not shuffle"
+
+def _own(row: Row) -> Generator:
+    return Generator(check_seed(row.seed or 0, _ITS_SEED))
+
+
+def _stateful(row: Row, config: LoaderConfig, base: int) -> tuple[int, int]:
+    """Return the first draw of torchdata's RandomSampler, and the draws of an epoch.
+
+    Sources: torchdata/stateful_dataloader/sampler.py (it is seeded when the loader is made, and an
+    iterator of it permutes when it is made) and stateful_dataloader.py (an iterator of the loader
+    makes one of the sampler, and another in `_reset`, which is called where there are workers;
+    workers that stay are started once, and their epochs begin with `_reset` alone). What a state
+    restores is the generator before the permutation in use, so epochs after a resume are those of
+    a run that was not interrupted.
+    """
+    permutation, stays = num_draws(row.size), config.persistent_workers
+    if not config.workers:
+        return 0, permutation + base
+    # With workers an iterator makes two iterators of the sampler, with `_base_seed` between them;
+    # with workers that stay, only `_reset` does.
+    return permutation + base, permutation if stays else 2 * permutation + base
+
+
+def _dealt(script: Script) -> LoaderSequence:
+    """Return the epochs of a loader, each of which is dealt the same way."""
+    config, prepared, batch = script.config, script.prepared, script.batch
+    if batch is not None and config.batch is not None:
+        raise refused(
+            "{batch=} beside a batch size in the chain: leave one out", batch=config.batch
+        )
+    batch = config.batch if batch is None else batch
+    drops = (script.drops or config.drop_remainder) and batch is not None
+    if script.drops and batch is None:
+        raise UsageError("DataLoader: drop_last=True needs a batch size, as torch says")
+    if prepared is not None and batch is None:  # prepare_data_loader drops the sampler, too
+        raise refused(
+            "Accelerate deals whole batches to its processes; give {batch=N} of one process"
+        )
+    row = script.row or Row(size=len(script.elements))
+    order, by_workers = _rows(script, row)
+    said: tuple[str, ...] = ()
+    if by_workers and config.workers and config.persistent_workers is None:
+        said = (_WORKERS_END,) if config.first_epoch + config.epochs > 1 else ()
+    sizes = None
+    if script.stream is not None or (prepared is not None and prepared.dispatch_batches):
+        places, sizes, repeats = _in_turn(script, row, batch, drops)
+        said += repeats
+    else:
+        deal, batch = _deal(script, row.size, batch, drops)
+        size = None if batch is None else batch * script.steps
+        is_whole = order is None or row.is_permutation
+        if is_whole and isinstance(script.elements, range) and script.elements == range(row.size):
+            found: LoaderSequence = Dealt(
+                row.size, deal, epochs=config.epochs, permutation=order, batch=size
             )
+            found.assumptions = said
+            return found
+        places = deal.places(np.arange(deal.size)) % max(row.size, 1)
+    elements, kept = np.array(script.elements, np.int64), len(places)
 
-        progress = Progress("examples shuffled", num_elements)
+    def epoch(number: int) -> Int64s:
+        return elements[places if order is None else order(number)[places]]
 
-        def offsets(first: int, last: int) -> Offsets:
-            # Fisher-Yates from the front: step i swaps with i + draw % (n - i). `left` are the
-            # moduli n - i, shape (last - first,).
-            left = np.arange(num_elements - first, num_elements - last, -1).astype(np.uint32)
-            # The last element stays where it is, and nothing is drawn for it.
-            drawn = self.draws(start + first, start + min(last, num_elements - 1))
-            # uint32 arithmetic, as in C++.
-            left[: len(drawn)] = drawn.astype(np.uint32) % left[: len(drawn)]
-            left[len(drawn) :] = 0
-            progress.advance(last - first)
-            return left
-
-        return replayed(num_elements, num_elements, offsets)
-
-    def _seeded(self) -> np.random.MT19937:
-        bits = np.random.MT19937()
-        # The public way to the seeding of Matsumoto and Nishimura, which torch has too.
-        # NumPy's `MT19937(seed)` seeds in another way (SeedSequence).
-        np.random.RandomState(bits).seed(self._seed)
-        return bits
-
-    def _skip(self, count: int) -> None:
-        progress = Progress(
-            "draws of earlier epochs skipped",
-            count,
-            per_second=_DRAWS_PER_SECOND,
-            instead="ask for an earlier epoch",
-        )
-        # In pieces, so that progress is seen; `output=False` keeps no array.
-        for done in range(0, count, _PIECE):
-            piece = min(_PIECE, count - done)
-            self._bits.random_raw(piece, output=False)
-            progress.advance(piece)
+    batches: EqualBatches | UnequalBatches | None = None
+    if sizes is not None and batch is not None:
+        steps = np.add.reduceat(sizes, np.arange(0, len(sizes), script.steps)) if kept else sizes
+        batches = UnequalBatches(np.tile(steps, config.epochs))
+    elif batch is not None:
+        batches = EqualBatches(kept, batch * script.steps, epochs=config.epochs)
+    shuffles = order is not None
+    found = EpochByEpoch([kept] * config.epochs, epoch, batches=batches, shuffles=shuffles)
+    found.is_uniform, found.assumptions = shuffles and row.is_permutation, said
+    return found
 
 
-def num_draws(num_elements: int) -> int:
-    """Return how many draws one `randperm` takes.
+def _deal(script: Script, n: int, batch: int | None, drops: bool) -> tuple[Deal, int | None]:
+    """Return which of n places a process is dealt, and the size of its batches."""
+    config, prepared = script.config, script.prepared
+    host, count, drops_rest = script.share
+    if prepared is None or config.num_hosts == 1 or batch is None:
+        size = n // count if drops_rest else -(-n // count)
+        if drops and batch is not None:
+            size = size // batch * batch
+        return Deal(host=host, num_hosts=count, size=size), batch
+    host, count = config.host, config.num_hosts
+    # Whole batches are dealt, or pieces of them.
+    block = _share_of_batch(batch, prepared, count)
+    full, left = divmod(n, block * count)
+    size = full * block
+    if not drops and left:
+        # An incomplete round is filled from the start of the epoch, streams always.
+        fills = prepared.even_batches or script.stream is not None
+        size += block if fills else min(max(left - host * block, 0), block)
+    return Deal(host=host, num_hosts=count, block=block, size=size), block
 
-    >>> [num_draws(count) for count in (0, 1, 10)]
-    [0, 0, 9]
-    """
-    return max(num_elements - 1, 0)
 
-
-def check_seed(seed: int, what: str) -> int:
-    """Return a seed that torch takes; `what` says where it comes from.
-
-    >>> check_seed(-1, "seed") == -1
-    True
-
-    Raises:
-        UsageError: `torch.Generator.manual_seed` refuses it.
-    """
-    if not MIN_SEED <= seed <= MAX_SEED:
+def _share_of_batch(batch: int, prepared: calls.Prepare, count: int) -> int:
+    if prepared.split_batches and batch % count:
         raise UsageError(
-            f"{what} is {seed}, which torch refuses as a seed: it takes {MIN_SEED} to {MAX_SEED}"
+            f"split_batches: a batch of {batch} cannot be split among {count} processes, as "
+            "Accelerate says; give a multiple"
         )
-    return seed
+    return batch // count if prepared.split_batches else batch
+
+
+def _in_turn(
+    script: Script, row: Row, batch: int | None, drops: bool
+) -> tuple[Int64s, Int64s, tuple[str, ...]]:
+    """Return places and sizes of the batches that workers read in turn, and what is assumed.
+
+    Of an `IterableDataset` each worker makes batches of its own.
+    """
+    config, stream, prepared, said = script.config, script.stream, script.prepared, ()
+    streams, size = [np.arange(row.size)], batch or 1
+    if stream is not None:
+        if row.pieces is not None or (stream.hosts and prepared is not None):
+            raise UsageError("IterableDataset: it has no sampler, and Accelerate no hosts=True")
+        streams, said = _of_workers(row.size, stream, config)
+    if stream is not None and prepared is not None and not prepared.dispatch_batches:
+        for number, each in enumerate(streams):
+            deal, _ = _deal(script, len(each), batch, drops)
+            streams[number] = each[deal.places(np.arange(deal.size)) % max(len(each), 1)]
+        size = _share_of_batch(size, prepared, config.num_hosts)
+    if drops:
+        streams = [each[: len(each) // size * size] for each in streams]
+    places, sizes = in_turn(streams, size)
+    if prepared is not None and prepared.dispatch_batches:
+        places, sizes = _dispatched(places, sizes, script, size, drops)
+    return places, sizes, said
+
+
+def _of_workers(
+    n: int, stream: calls.IterableDataset, config: LoaderConfig
+) -> tuple[list[Int64s], tuple[str, ...]]:
+    """Return what each worker yields of a stream, and what is assumed."""
+    workers, shares = config.workers or 1, stream.worker_info != "ignored"
+    found = []
+    for worker in range(workers):
+        number, count = (config.host, config.num_hosts) if stream.hosts else (0, 1)
+        if shares:
+            number, count = number * workers + worker, count * workers
+        block, row = -(-n // count), np.arange(n)
+        is_block = stream.worker_info == "block"
+        found.append(row[number * block :][:block] if is_block else row[number::count])
+    if workers == 1 or shares:
+        return found, ()
+    said = (
+        f"each of the {workers} workers yields all examples, since the IterableDataset does not "
+        "ask get_worker_info; worker_info=stride, or block, shares them"
+    )
+    return found, (said,)
+
+
+def _dispatched(
+    places: Int64s, sizes: Int64s, script: Script, batch: int, drops: bool
+) -> tuple[Int64s, Int64s]:
+    """Return what a process gets of the batches that the first one reads and sends in pieces."""
+    assert script.prepared is not None
+    host, count = script.config.host, script.config.num_hosts
+    _share_of_batch(batch, script.prepared, count)
+    together = 1 if script.prepared.split_batches else count
+    rounds = [np.sum(sizes[at : at + together]) for at in range(0, len(sizes), together)]
+    if drops and len(sizes) % together:
+        rounds.pop()
+    found, start, first = [np.empty(0, np.int64)], 0, places[: sum(rounds[:1])][:count]
+    for number, length in enumerate(rounds, 1):
+        piece, (share, left) = places[start : start + length], divmod(length, count)
+        # Only the last round is filled, from the start; of others the remainder is lost.
+        if left and number == len(rounds) and not drops:
+            piece, share = np.concatenate([piece, first]), share + 1
+        found.append(piece[host * share : (host + 1) * share])
+        start += length
+    if not rounds or not all(map(len, found[1:])):
+        raise UsageError("dispatch_batches: a process gets no example, where Accelerate fails")
+    return np.concatenate(found), np.array([len(piece) for piece in found[1:]], np.int64)
+
+
+# Nodes are followed, since of a mixture what one draws depends on where others end.
+
+
+class _Node:
+    """The last node of a chain: iterated anew after each `reset`, as those of torchdata."""
+
+    def __init__(self, script: Script) -> None:
+        self.script, self.parts = script, [_Node(one) for one in script.inputs]
+        self.is_batched = any(part.is_batched for part in self.parts)
+        for node in script.nodes:
+            is_batcher = isinstance(node, calls.Batcher)
+            if (is_batcher or isinstance(node, calls.Unbatcher)) and is_batcher is self.is_batched:
+                raise UsageError(f"{node.name}: batches are its elements already, or none are")
+            self.is_batched = is_batcher or (
+                self.is_batched and not isinstance(node, calls.Unbatcher)
+            )
+        if not script.nodes and script.mixture is None:
+            raise UsageError(
+                "MultiNodeWeightedSampler: its inputs are nodes, as SequentialSampler | "
+                "SamplerWrapper"
+            )
+        self._row = row = script.row or Row(size=len(script.elements))
+        self._own = None if row.by_epoch or row.seed is None else _own(row)
+        self.epoch, self._started, self._is_done = 0, False, False
+        self._elements: Iterator[list[int]] = iter(())
+
+    def reset(self) -> None:
+        """Begin another epoch, where anything was asked for in this one."""
+        reads_ahead = any(isinstance(node, calls.ThreadedNode) for node in self.script.nodes)
+        if reads_ahead and self._row.pieces and self._started and not self._is_done:
+            raise UnpredictableOrderError(
+                "a node that reads ahead is left before its end, so how much its sampler has drawn "
+                "depends on time; put Prefetcher and ParallelMapper behind the mixture"
+            )
+        self.epoch += self._started
+        self._started = self._is_done = False
+        for part in self.parts:
+            part.reset()
+        self._elements = self._source() if self.script.mixture is None else self._mixed()
+        for node in self.script.nodes:
+            self._elements = _behind(self._elements, node)
+
+    def next(self) -> list[int] | None:
+        """Return the indices that are in the next element, None at the end."""
+        self._started = True
+        found = next(self._elements, None)
+        self._is_done = found is None
+        return found
+
+    def _source(self) -> Iterator[list[int]]:
+        row, script, (host, count, drops) = self._row, self.script, self.script.share
+        generator = self._own
+        if row.by_epoch:
+            wrappers = [one for one in script.nodes if isinstance(one, calls.SamplerWrapper)]
+            first = sum(one.initial_epoch for one in wrappers)
+            generator = Generator((row.seed or 0) + self.epoch + first)
+        elif row.pieces is not None and generator is None:
+            generator = script.default("a sampler")
+            generator = Generator(generator.int64()) if row.seeds_itself else generator
+        pieces = iter([np.arange(row.size)]) if row.pieces is None else row.pieces(generator)
+        elements = np.array(script.elements, np.int64)
+        for piece in pieces:
+            places = piece
+            if count > 1:  # of DistributedSampler, which has one piece
+                size = row.size // count if drops else -(-row.size // count)
+                deal = Deal(host=host, num_hosts=count, size=size)
+                places = piece[deal.places(np.arange(size)) % row.size]
+            yield from ([index] for index in elements[places].tolist())
+
+    def _mixed(self) -> Iterator[list[int]]:
+        source, config = self.script.mixture, self.script.config
+        assert source is not None
+        rank = config.host if source.rank is None else source.rank
+        of_rank = Generator(source.seed * (source.world_size or config.num_hosts) + rank)
+        generator = Generator(of_rank.seek(2 * self.epoch).int64((1 << 32) - 1))
+        how, exhausted = source.stop_criteria, [False] * len(self.parts)
+        only_once = how == "ALL_DATASETS_EXHAUSTED"
+        while True:
+            # Which node comes next is drawn 1,000 at a time.
+            for key in generator.multinomial(np.array(source.weights), 1000, True).tolist():
+                if exhausted[key] and only_once:
+                    continue
+                found = self.parts[key].next()
+                if found is None:
+                    exhausted[key] = True
+                    is_end = all(exhausted) or how == "FIRST_DATASET_EXHAUSTED"
+                    if is_end and how != "CYCLE_FOREVER":
+                        return
+                    if only_once:
+                        continue
+                    self.parts[key].reset()
+                    found = self.parts[key].next()
+                    if found is None:
+                        raise UsageError(f"{source.name}: an input has no elements")
+                yield found
+
+
+def _behind(elements: Iterator[list[int]], node: calls.NodeStage) -> Iterator[list[int]]:
+    """Yield what a node makes of elements."""
+    if isinstance(node, calls.Batcher):
+        while some := list(islice(elements, node.batch_size)):
+            if len(some) == node.batch_size or not node.drop_last:
+                yield [index for one in some for index in one]
+    elif isinstance(node, calls.Unbatcher):
+        for one in elements:
+            yield from ([index] for index in one)
+    else:
+        yield from elements
+
+
+def _followed(script: Script) -> LoaderSequence:
+    """Return what nodes yield, epoch after epoch from the first."""
+    config, node = script.config, _Node(script)
+    is_endless = script.mixture is not None and script.mixture.stop_criteria == "CYCLE_FOREVER"
+    if is_endless and config.first_epoch + config.epochs > 1:
+        raise UsageError("CYCLE_FOREVER: its first epoch has no end, so no other comes")
+    if config.batch is not None:
+        raise refused("{batch=} has no meaning for nodes; write Batcher there", batch=config.batch)
+
+    def pieces() -> Iterator[tuple[Int64s, Int64s, Int64s]]:
+        for epoch in range(-config.first_epoch, config.epochs):
+            node.reset()
+            while some := [*islice(iter(node.next, None), _AT_ONCE)]:
+                if epoch >= 0:
+                    found = np.array([index for one in some for index in one], np.int64)
+                    sizes = np.array([len(one) for one in some], np.int64)
+                    yield found, sizes, np.full(len(found), epoch)
+
+    found = Followed(
+        pieces,
+        batches=node.is_batched,
+        shuffles=script.mixture is not None
+        or (script.row is not None and script.row.pieces is not None),
+        is_endless=is_endless,
+    )
+    if not is_endless:
+        epochs = found.epochs_at(np.arange(found.num_examples))
+        found.epoch_size = int(np.count_nonzero(epochs == 0))
+    return found

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, ranges
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.order.order import CHUNK_SIZE
@@ -127,10 +127,7 @@ class EpochReading:
         first, stop = opened.searchsorted(rows), opened.searchsorted(rows, side="right")
         # The openings of one row lie side by side in `opened`: int64[q] openings for each query.
         counts = stop - first
-        query = np.repeat(query, counts)
-        # Those of a query count on from its first one.
-        within = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return query, by_row[np.repeat(first, counts) + within].astype(np.int64)
+        return np.repeat(query, counts), by_row[ranges(first, counts)].astype(np.int64)
 
     @cached_property
     def _openings(self) -> tuple[Int64s | None, NDArray[np.signedinteger]]:

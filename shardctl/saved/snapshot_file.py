@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from shardctl.base.columns import picked
 from shardctl.base.text import choices, printable, quoted
 from shardctl.dataset.dataset import Split
 from shardctl.errors import DatasetError, UsageError
@@ -235,14 +235,11 @@ def snapshot_document(snapshot: Snapshot) -> Document:
     tree = snapshot.tree
     document: Document = {
         **head(KIND, snapshot.head, assumptions=snapshot.assumptions),
-        **({"refs": list(snapshot.refs)} if snapshot.refs else {}),
-        "spec": snapshot.spec,
-        "num_examples": snapshot.num_examples,
+        **picked(snapshot, "refs" if snapshot.refs else ""),
+        **picked(snapshot, "spec num_examples"),
         "order": tree.root.hex(),
-        "first_ids": list(snapshot.first_ids),
-        "rules": asdict(snapshot.rules),
-        "pipeline": snapshot.pipeline,
-        **({"sources": list(map(asdict, snapshot.sources))} if snapshot.sources else {}),
+        **picked(snapshot, "first_ids rules pipeline"),
+        **picked(snapshot, "sources" if snapshot.sources else ""),
         "layout": {
             "ordered": snapshot.ordered,
             "splits": [_split_document(pinned) for pinned in snapshot.splits],
@@ -257,8 +254,7 @@ def snapshot_document(snapshot: Snapshot) -> Document:
 
 
 def _split_document(pinned: PinnedSplit) -> Document:
-    own = ("name", "num_examples", "num_shards")
-    document: Document = {key: getattr(pinned, key) for key in own}
+    document = picked(pinned, "name num_examples num_shards")
     if pinned.split is not None:
         lengths = list(lengths_in_words(pinned.split))
         document["files"] = fields.files_field(pinned.split.files)

@@ -203,18 +203,11 @@ class Stage(Part):
         if not self.is_plain:
             return None
         # The main argument goes by place, the others by name and only where they are not defaults.
-        first, said = self.parameters[:1], said_of(self)
-        by_place = (getattr(self, one.name, None) for one in first)
-        by_name = {
-            # The first of the other names is tf.data's own; without one both are called the same.
-            (*one.others, one.name)[0]: _in_tf(said[one.name])
-            for one in self.parameters[1:]
-            if one.name in said
-        }
+        by_place = (getattr(self, one.name, None) for one in self.parameters[:1])
         return TfCall(
             method=self.name,
             by_place=tuple(_in_tf(given) for given in by_place if given is not None),
-            by_name=by_name,
+            by_name=named_in_tf(self),
             takes_function=self.takes_function,
         )
 
@@ -238,6 +231,17 @@ def _ends(part: Part) -> list[Count]:
 
 def _in_tf(given: Any) -> Any:
     return AUTOTUNE if given == "auto" else given
+
+
+def named_in_tf(part: Part) -> dict[str, Any]:
+    """Return the arguments behind the first that are not defaults, by the names of tf.data."""
+    said = said_of(part)
+    # The first of the other names is tf.data's own; without one both are called the same.
+    return {
+        (*one.others, one.name)[0]: _in_tf(said[one.name])
+        for one in part.parameters[1:]
+        if one.name in said
+    }
 
 
 def said_of(part: Part) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,6 @@ from shardctl.verbs.eval.answer import Evaluation, evaluate
 from shardctl.verbs.eval.view import eval_table
 from shardctl.verbs.hosts.answer import HostsPlan, hosts
 from shardctl.verbs.layout.answer import layout
-from shardctl.verbs.quality.answer import quality
-from shardctl.verbs.quality.loaders import compare_loaders
 from shardctl.verbs.quality.view import loaders_table
 from shardctl.verbs.simulate.answer import Simulation, simulate
 from shardctl.verbs.simulate.view import simulate_table
@@ -53,7 +52,7 @@ from tests.draw.drawn import (
     simulations,
     without_codes,
 )
-from tests.golden import assert_evaluated, assert_golden
+from tests.golden import assert_evaluated, assert_golden, rows
 from tests.verbs.quality.quality_orders import even_dataset, quality_alone
 
 # Random datasets and numbers of hosts, on screens of any width.
@@ -119,85 +118,11 @@ def measured(n: int, shards: int, **settings: Any) -> object:
 
 BUFFER = {"buffer_seed": 1}
 BY_FILES = {"settings": {"host_by": "files"}}
-ANSWERS: dict[str, dict[str, Callable[[], object]]] = {
-    "layout": {
-        "some shards": lambda: laid_out(
-            Split(
-                name="train",
-                shard_lengths=(40, 0, 40, 10, 0),
-                shard_bytes=(4096, None, None, 2048, 0),
-            )
-        ),
-        "alike": lambda: laid_out(Split.even(name="train", num_examples=1_281_167, num_shards=9)),
-        "groups": lambda: laid_out(Split(name="train", shard_lengths=[10] * 9_999 + [15])),
-        "many splits": lambda: laid_out(
-            *(Split(name=f"part{number}", shard_lengths=(1, 5)) for number in range(11))
-        ),
-        "one more": lambda: laid_out(Split(name="train", shard_lengths=(3, 4, 3))),
-        "one file": lambda: laid_out(Split(name="a", shard_lengths=(7,), shard_bytes=(9,))),
-        "no shards": lambda: laid_out(Split(name="train", shard_lengths=())),
-    },
-    "eval": {
-        "hangs": evaluated,
-        "ends": lambda: evaluated(hosts=3),
-        "padded": lambda: evaluated(remainder="pad"),
-        "dropped": lambda: evaluated(remainder="drop"),
-        "folded": lambda: evaluated(1_000_001, batch_per_device=1, hosts=2, devices=1),
-        "uneven files": lambda: evaluated(
-            400, 300, batch_per_device=1, hosts=2, devices=1, **BY_FILES
-        ),
-        "few of many": lambda: evaluated(1_001, batch_per_device=1, hosts=10_000, devices=1),
-        "groups": lambda: evaluated(
-            *range(1, 31), batch_per_device=4, hosts=30, devices=1, **BY_FILES
-        ),
-        "scattered": lambda: evaluated(
-            5, 9, 5, batch_per_device=10, hosts=3, devices=1, **BY_FILES
-        ),
-        "idle": lambda: evaluated(
-            4, 0, batch_per_device=2, hosts=2, devices=1, remainder="pad", **BY_FILES
-        ),
-        "nothing": lambda: evaluated(0, batch_per_device=8, hosts=4),
-        "little room": lambda: evaluated(
-            *(*range(1, 12), 100_000, 1_000_000, 1_000_001),
-            batch_per_device=1,
-            hosts=50,
-            **BY_FILES,
-        ),
-    },
-    "simulate": {
-        # Shards of 3, 5, 4 and 2: 0 1 | 3 4 | 8 9 | 2 | 5 6 | 10 11 | shard 3 in slot 0: 12 13 | 7
-        "cycle 3, block 2": lambda: simulated(3, 5, 4, 2, cycle=3, block=2),
-        "epochs and batches": lambda: simulated(2, 2, cycle=2, block=1, epochs=2, batch=3),
-        "hues": lambda: simulated(*[2] * 5, cycle=2, block=1),
-        # A buffer of one mixes nothing: 0 0 | 1 | 2 nine times | 3 three times and both of epoch 1.
-        "runs": lambda: simulated(2, 1, 9, 3, buffer=1, cycle=1, epochs=2, **BUFFER),
-        "many": lambda: simulated(*[1] * 300, buffer=1, cycle=1, **BUFFER),
-        "behind": lambda: simulated(60, 60, 60, skip=100, cycle=2),
-        "nothing": lambda: simulated(3, 5, take=0),
-        "splits": lambda: simulate(
-            Dataset(
-                name="d",
-                splits=tuple(
-                    Split(name=name, shard_lengths=(1, 2))
-                    for name in ("train", "a_split_with_a_long_name")
-                ),
-            ),
-            "train+a_split_with_a_long_name",
-        ),
-    },
-    "quality": {
-        "storage": lambda: measured(60_000, 1),
-        "buffer": lambda: measured(20_000, 40, shuffle_seed=1, buffer=500, **BUFFER),
-        "uniform": lambda: measured(6_000, 60, buffer=6_000, **BUFFER),
-        "a million million": lambda: measured(10**12, 1000, buffer=1000, **BUFFER),
-        "even from afar": lambda: measured(
-            10**11, 100_000, shuffle_seed=1, buffer=100_000, **BUFFER
-        ),
-        "two": lambda: measured(2, 1),
-        "what if": lambda: quality(even_dataset(900, 9), "train", {"batch": 8}),
-    },
-    "loaders": {"all": lambda: compare_loaders(even_dataset(2_000, 10), "train")},
-}
+ANSWERS: dict[str, dict[str, Callable[[], Any]]] = {}
+for named, asked in rows(Path(__file__).with_name("answers.txt")).items():
+    ANSWERS.setdefault(named.partition(", ")[0], {})[named.partition(", ")[2]] = partial(
+        eval, asked, globals()
+    )
 
 
 @pytest.mark.parametrize("verb", ANSWERS)

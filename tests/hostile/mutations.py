@@ -7,29 +7,12 @@ import gzip
 import json
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-# fmt: off
-COMMANDS = ("::error title=x::y", "  ::stop-commands::t", "##[error]x", "a##vso[task.complete]b")
-FORMULAS = ("=1+1", "+SUM(A1)", "-2+3", "@SUM(1)", "  =cmd|' /C calc'!A0", "a;=1", "\t=1", "'=1")
-CONTROLS = (
-    "\x1b[31mred", "\x1b]8;;http://a\x1b\\b", "\x9b31m", "a\x07\x08", "\u202eabc", "\u2066x",
-)
-SHELL = ("--help", "-d", "--output=x", "$(touch x)", "`touch x`", ";ls", "a'b\"c", "a\nb", "a\r\nb")
-SPECS = (
-    "train[10:5]", "train[:0shard]", "train[:-1]", "all", "+", "train+", "train[", "train[:1e3]",
-    "train[:99999999999999999999]", "train[:1_0]", "train[3:50%]", "train[5%:5%]", "train[:٣]",
-    "train[::2]", "train+train+train", "train[2shard:1shard]", "train[:nan%]", "train[:1e999%]",
-)
-TEXTS = (
-    *COMMANDS, *FORMULAS, *CONTROLS, *SHELL, *SPECS,
-    "", " ", ".", "..", "../x", "a/b", "a\0b", "\ud800", "\udcff", "{", "{0}", "{X}", "%s", "%",
-    "\\", "null", "yes", "0x10", "1:59:59", "1e400", ".nan", "-.inf", "2026-01-01", "<<", "&a",
-    "*a", "!!x", "x" * 300, "9" * 5000, "é" * 100, "名前", "train\u200b", "{SHARD_INDEX}" * 12,
-    "\ufeff", "[v1]", "auto", "0/1", "1/0", "5/3", "-1/2", "0/1000000", "even", "tfrecord", "1.0.0",
-    "9.9",
-)
-# fmt: on
+WORDS: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text("utf-8"))
+TEXTS: list[str] = [*WORDS["texts"], *WORDS["specs"], "x" * 300, "9" * 5000, "é" * 100]
+TEXTS.append("{SHARD_INDEX}" * 12)
 NUMBERS: tuple[Any, ...] = (
     *(0, 1, -1, 2, 3, 7, 16, 255, 2**31 - 1, 2**31, 2**32, 2**53 + 1, 2**62, 2**63 - 1, 2**63),
     *(2**64, -(2**63), 10**18, 10**30, 10**400, 1.5, -0.0, 1e308, 1e-320),
@@ -40,14 +23,12 @@ NUMBERS: tuple[Any, ...] = (
 def nasty(rng: random.Random) -> Any:
     """Return a value of any kind that is seldom meant."""
     draw = rng.random()
-    if draw < 0.45:
-        return rng.choice(TEXTS)
     if draw < 0.8:
-        return rng.choice(NUMBERS)
+        return rng.choice(TEXTS if draw < 0.45 else NUMBERS)
     if draw < 0.9:
         return rng.choice(([], {}, [None], [[]], {"": ""}, ["1", 1], {"a": {"b": []}}))
     if draw < 0.95:
-        return [rng.choice(NUMBERS + TEXTS) for _ in range(rng.randint(1, 50))]
+        return [rng.choice([*NUMBERS, *TEXTS]) for _ in range(rng.randint(1, 50))]
     value: Any = nasty(rng)
     for _ in range(rng.choice((3, 60, 400))):
         value = [value] if rng.random() < 0.5 else {"a": value}
@@ -61,32 +42,30 @@ def mutated(document: Any, rng: random.Random) -> Any:
         places = list(_places(document))
         if not places:
             return nasty(rng)
-        container, key = rng.choice(places)
-        _change(container, key, rng)
+        _change(*rng.choice(places), rng)
     return document
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
     """Yield (container, key) of all values inside a value."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, item in list(items):
+    for key, item in list(value.items() if isinstance(value, dict) else enumerate(value)):
         yield value, key
         if isinstance(item, (dict, list)):
             yield from _places(item)
 
 
 def _change(container: Any, key: Any, rng: random.Random) -> None:
-    value, draw = container[key], rng.random()
+    value, draw, named = container[key], rng.random(), isinstance(container, dict)
     if draw < 0.5:
         container[key] = nasty(rng)
     elif draw < 0.6:
         del container[key]
-    elif draw < 0.7 and isinstance(container, dict):
-        container[str(rng.choice(TEXTS)) if rng.random() < 0.7 else rng.choice((1, 0.5))] = value
+    elif draw < 0.7 and named:
+        container[rng.choice(TEXTS) if rng.random() < 0.7 else rng.choice((1, 0.5))] = value
     elif draw < 0.7:
         container.insert(key, copy.deepcopy(value))
-    elif draw < 0.8 and isinstance(container, dict):
-        container[str(rng.choice(TEXTS))] = container.pop(key)
+    elif draw < 0.8 and named:
+        container[rng.choice(TEXTS)] = container.pop(key)
     elif isinstance(value, bool) or value is None:
         container[key] = not value
     elif isinstance(value, int):
@@ -114,29 +93,10 @@ def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
         elif draw < 0.75:
             changed[at:at] = changed[at : at + size] * rng.choice((1, 3))
         elif draw < 0.9:
-            changed[at:at] = rng.choice(TEXTS).encode("utf-8", "surrogatepass")
+            changed[at:at] = in_bytes(rng.choice(TEXTS))
         else:
             changed[at:at] = rng.randbytes(size)
     return bytes(changed)
-
-
-def as_json(document: Any, rng: random.Random) -> bytes:
-    """Return a document as JSON; at times with one key twice."""
-    text = json.dumps(document, ensure_ascii=rng.random() < 0.5)
-    if rng.random() < 0.05 and text.startswith("{"):
-        text = '{"name": "twice", ' + text[1:]
-    return text.encode("utf-8", "surrogatepass")
-
-
-def as_yaml(document: Any, rng: random.Random) -> bytes:
-    """Return a document as YAML, which JSON is where PyYAML cannot write it."""
-    import yaml
-
-    try:
-        text = yaml.safe_dump(document, allow_unicode=True, default_flow_style=rng.random() < 0.3)
-        return text.encode("utf-8")
-    except (yaml.YAMLError, UnicodeEncodeError, RecursionError, ValueError):
-        return as_json(document, rng)
 
 
 def mutated_lines(data: bytes, rng: random.Random) -> bytes:
@@ -148,12 +108,34 @@ def mutated_lines(data: bytes, rng: random.Random) -> bytes:
         if change == "double":
             lines.insert(at, lines[at])
         elif change == "nasty":
-            lines[at] = rng.choice(TEXTS).encode("utf-8", "surrogatepass")
+            lines[at] = in_bytes(rng.choice(TEXTS))
         elif change == "append":
-            lines[at] += rng.choice((*TEXTS, "__1", "0" * 30)).encode("utf-8", "surrogatepass")
+            lines[at] += in_bytes(rng.choice((*TEXTS, "__1", "0" * 30)))
         elif change == "swap":
             rng.shuffle(lines)
         elif len(lines) > 1:
             del lines[at]
     text = rng.choice((b"\n", b"\n", b"\r\n")).join(lines)
     return gzip.compress(text, 1) if rng.random() < 0.1 else text
+
+
+def in_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def as_json(document: Any, rng: random.Random) -> bytes:
+    """Return a document as JSON; at times with one key twice."""
+    text = json.dumps(document, ensure_ascii=rng.random() < 0.5)
+    twice = rng.random() < 0.05 and text.startswith("{")
+    return in_bytes('{"name": "twice", ' + text[1:] if twice else text)
+
+
+def as_yaml(document: Any, rng: random.Random) -> bytes:
+    """Return a document as YAML, which JSON is where PyYAML cannot write it."""
+    import yaml
+
+    try:
+        text = yaml.safe_dump(document, allow_unicode=True, default_flow_style=rng.random() < 0.3)
+        return text.encode("utf-8")
+    except (yaml.YAMLError, UnicodeEncodeError, RecursionError, ValueError):
+        return as_json(document, rng)

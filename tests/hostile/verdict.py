@@ -1,15 +1,23 @@
-"""What may not happen, whatever the input: the faults of what one command left behind."""
+"""Runs the commands of cases, each in a process with limits, and says what may not happen."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import math
+import os
 import re
 import signal
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tests.forked_scripts import forking_commands
+from tests.hostile.kinds import Case
 
 SECONDS = 5  # of processor time, after which a command is interrupted
 STOPPING = 1  # second more that it may take to stop
@@ -36,6 +44,90 @@ class Outcome:
     new_files: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
     must_fail: bool = False
+
+
+# What takes too long is interrupted as by Ctrl-C, and killed where it does not stop of it.
+_PROGRAM = """
+import resource, signal, sys
+seconds, end, memory, *words = sys.argv[1:]
+with open("/proc/self/statm") as file:
+    limit = int(file.read().split()[0]) * resource.getpagesize() + int(memory)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+resource.setrlimit(resource.RLIMIT_CPU, (int(end), int(end)))
+signal.signal(signal.SIGPROF, lambda number, frame: signal.raise_signal(signal.SIGINT))
+signal.setitimer(signal.ITIMER_PROF, float(seconds))
+if words[0] == "-c":
+    sys.argv[:] = words[1:]
+    exec(words[1], {})
+else:
+    from shardctl.cli.main import main
+    main(words)
+"""
+
+
+def outcomes(
+    case: Case, parent: Path, *, seconds: float = SECONDS, memory: int = MEMORY
+) -> Iterator[Outcome]:
+    """Yield what each command of a case leaves behind, in a folder that is removed at the end."""
+    with tempfile.TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        for path, data in case.files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(data)
+        if case.pipe is not None:
+            os.mkfifo(folder / case.pipe)
+        (folder / "home").mkdir()
+        limits = [f"{seconds}", f"{math.ceil(seconds + STOPPING)}", f"{memory}"]
+        for arguments in case.commands:
+            before = _contents(folder)
+            code, stdout, stderr = _ran(["-c", _PROGRAM, *limits, *arguments], case, folder)
+            after = _contents(folder)
+            yield Outcome(
+                arguments=arguments,
+                exit_code=code,
+                stdout=stdout,
+                stderr=stderr,
+                new_files=frozenset(after.keys() - before.keys()),
+                changed=frozenset(name for name in before if after.get(name) != before[name]),
+                must_fail=case.edited,
+            )
+
+
+def _ran(command: Sequence[str], case: Case, folder: Path) -> tuple[int, bytes, bytes]:
+    """Return the exit code of a command, and what it wrote to stdout and stderr."""
+    # Not files of the folder, so that only what the command writes appears in it.
+    with (
+        tempfile.TemporaryFile(buffering=0) as given,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as errors,
+    ):
+        given.write(case.stdin)
+        given.seek(0)
+        script = forking_commands().start(
+            command,
+            stdin=given.fileno(),
+            stdout=out.fileno(),
+            stderr=errors.fileno(),
+            folder=folder,
+            environment={**os.environ, "HOME": "home", **case.env},
+        )
+        try:
+            code = script.wait(WALL_SECONDS)
+        except TimeoutError:
+            script.kill()
+            code = script.wait()
+        return code, _read(out), _read(errors)
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def _read(file: Any) -> bytes:
+    file.seek(0)
+    data: bytes = file.read(1 << 26)
+    return data
 
 
 def faults(outcome: Outcome) -> Iterator[str]:
@@ -125,6 +217,10 @@ def _of_files(outcome: Outcome) -> Iterator[str]:
     named = output_of(outcome.arguments)
     if "init" in outcome.arguments[:1] and outcome.exit_code == 0:
         named = {*named, "shardctl.yaml", "shardctl.schema.json"}
+    if "demo" in outcome.arguments[:1]:  # whose files are in the folder that is named
+        folders = (os.path.normpath(word) for word in (*outcome.arguments[1:], "shardctl-demo"))
+        below = tuple(f"{folder}/" for folder in folders)
+        named |= {file for file in outcome.new_files if file.startswith(below)}
     stray = sorted(outcome.new_files - named)
     if stray:
         yield f"left {stray[0]!r} behind"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.loaders.grain import NUM_SEEDS, Stream, WorkerBatches, grain_sequence
+from shardctl.loaders.grain import NUM_SEEDS, grain_sequence
 from shardctl.loaders.grain_shuffle import (
     ROUNDS,
     block_bits,
@@ -22,6 +22,7 @@ from shardctl.loaders.grain_shuffle import (
 )
 from shardctl.loaders.loader_sequence import LoaderConfig
 from tests.cases import add_cases, counted
+from tests.loaders.agreement import check_agreement
 from tests.loaders.recorded import FILES, config_of, loader_of, read
 
 RECORDED = [file for file in FILES if loader_of(file) == "grain"]
@@ -132,60 +133,58 @@ def one_shuffled(index: int, seed: int, size: int) -> int:
     return whole(seed, size)[index]
 
 
-def read_by_hand(stream: Stream) -> list[int]:
+def read_by_hand(num: int, epochs: int, seed: Any, window: Any, own: slice) -> list[int]:
     """As MapDataset does: the slice asks the windows, these the shuffle, and that the source."""
     found = []
-    for place in range(stream.size):
-        number = stream.start + place * stream.stride
-        if stream.window is not None:
-            window, within = divmod(number, stream.window)
-            within = one_shuffled(within, stream.window_seed + window, stream.window)
-            number = window * stream.window + within
-        epoch, within = divmod(number, stream.share)
-        if stream.seed is not None:
-            within = one_shuffled(within, (stream.seed + epoch) % NUM_SEEDS, stream.share)
-        found.append(stream.first + within)
+    for place in range(num * epochs)[own]:
+        which, within = divmod(place, window or 1)
+        within = one_shuffled(within, 7 + which, window) if window else 0
+        epoch, within = divmod(which * (window or 1) + within, num)
+        found.append(
+            within if seed is None else one_shuffled(within, (seed + epoch) % NUM_SEEDS, num)
+        )
     return found
-
-
-def random_stream(chance: random.Random) -> Stream:
-    stride = chance.choice([1, 1, 2, 3])
-    return Stream(
-        size=chance.randrange(0, 40),
-        share=chance.randrange(1, 20),
-        first=chance.choice([0, 5]),
-        seed=chance.choice([None, 0, NUM_SEEDS - 1, chance.randrange(NUM_SEEDS)]),
-        window=chance.choice([None, None, 1, 4, 9]),
-        window_seed=chance.randrange(1000),
-        start=chance.randrange(stride),
-        stride=stride,
-    )
 
 
 @pytest.mark.long
 def test_every_place_is_read_as_step_by_step_and_found_again() -> None:
     chance = random.Random(4)
-    for stream in counted(random_stream(chance) for _ in range(30)):
-        read = read_by_hand(stream)
-        assert stream.indices_at(np.arange(stream.size)).tolist() == read
-        query, places = stream.places_of(np.arange(stream.first + stream.share + 3))
-        assert sorted(zip(places.tolist(), query.tolist(), strict=True)) == list(enumerate(read))
+    for _ in counted(range(40)):
+        num, epochs, count = (
+            chance.randrange(1, 20),
+            chance.choice([1, 2, 5]),
+            chance.choice([1, 3]),
+        )
+        seed, window = chance.choice([None, 0, NUM_SEEDS - 1]), chance.choice([None, 1, 4, 9])
+        host = chance.randrange(count)
+        found = grain_sequence(
+            asked(
+                num,
+                seed=seed,
+                epochs=epochs,
+                host=(host, count),
+                host_by="examples",
+                buffer=window,
+                buffer_seed=7,
+            )
+        )
+        read = read_by_hand(num, epochs, seed, window, slice(host, None, count))
+        batches = [[index] for index in read]
+        check_agreement(found, batches, num + 3, batched=False)
+        places = range(num * epochs)[host::count]
+        epochs_of = found.epochs_at(np.arange(len(read))).tolist()
+        assert epochs_of == [place // num for place in places]
+        assert found.epoch_size == len(range(num)[host::count])
 
 
-def test_epochs_and_how_well_a_stream_mixes() -> None:
-    last, first = Stream(size=10, share=5, seed=NUM_SEEDS - 1), Stream(size=5, share=5, seed=0)
-    second_epoch = last.indices_at(np.arange(5, 10)).tolist()
-    assert second_epoch == first.indices_at(np.arange(5)).tolist()
-    stream = Stream(size=6, share=4, seed=1, start=1, stride=2)
-    assert stream.epochs_at(np.arange(6)).tolist() == [0, 0, 1, 1, 2, 2]
-    assert stream.size_of_first_epoch == 2
-    query, places = Stream(size=0, share=0, seed=1).places_of(np.arange(3))
-    assert (query.tolist(), places.tolist()) == ([], [])
-    kinds = [{}, {"window": 2}, {"seed": 2}]
-    streams = [Stream(size=3, share=3, **kind) for kind in kinds]
-    assert [stream.shuffles for stream in streams] == [False, True, True]
-    assert [stream.is_uniform for stream in streams] == [False, False, True]
-    assert not Stream(size=65537, share=65537, seed=2).is_uniform
+def test_how_well_an_order_mixes() -> None:
+    kinds: list[dict[str, Any]] = [{}, {"buffer": 2, "buffer_seed": 1}, {"seed": 2}]
+    found = [grain_sequence(asked(3, **kind)) for kind in kinds]
+    assert [one.shuffles for one in found] == [False, True, True]
+    assert [one.is_uniform for one in found] == [False, False, True]
+    assert not grain_sequence(asked(65537, seed=2)).is_uniform
+    nothing = grain_sequence(asked(0, seed=1, host_by="examples"))
+    assert nothing.positions_of(np.arange(3))[0].tolist() == []
 
 
 def dealt_by_hand(num_places: int, size: int, workers: int, *, drop: bool) -> list[list[int]]:
@@ -200,24 +199,15 @@ def dealt_by_hand(num_places: int, size: int, workers: int, *, drop: bool) -> li
 
 @pytest.mark.parametrize("drop", [False, True])
 def test_batches_of_workers_are_those_dealt_by_hand_both_ways(drop: bool) -> None:
-    for num_places in range(31):
-        for size, workers in itertools.product((1, 2, 3, 5, 8), (0, 1, 2, 3, 4, 7)):
-            dealt = WorkerBatches(num_places, size, workers, drop_remainder=drop)
-            wanted = dealt_by_hand(num_places, size, workers, drop=drop)
-            places = dealt.places_at(np.arange(dealt.num_examples))
-            bounds = [dealt.bounds(step) for step in range(dealt.num_batches)]
-            assert [places[slice(*bound)].tolist() for bound in bounds] == wanted
-            steps, within = dealt.steps_of(np.arange(dealt.num_examples))
-            assert [wanted[a][b] for a, b in zip(steps, within, strict=True)] == places.tolist()
-            kept, positions = dealt.positions_of(np.arange(num_places))
-            found = sorted(zip(positions.tolist(), kept.tolist(), strict=True))
-            assert found == list(enumerate(places.tolist()))
-            add_cases()
+    for num, size, workers in itertools.product((1, 2, 7, 12, 29), (1, 2, 5), (0, 1, 2, 3, 7)):
+        dealt = grain_sequence(asked(num, batch=size, workers=workers, drop_remainder=drop))
+        check_agreement(dealt, dealt_by_hand(num, size, workers, drop=drop), num, batched=True)
+        add_cases()
 
 
 def test_a_trillion_reads_are_dealt_without_a_list_of_batches() -> None:
-    dealt = WorkerBatches(10**12 + 1, 256, 3, drop_remainder=False)
-    assert dealt.num_examples == 10**12 + 1
+    dealt = grain_sequence(asked(10**12 + 1, batch=256, workers=3)).batches
+    assert dealt is not None
     # Two workers read 1,302,083,333 * 256 + 86, the third one less.
     assert dealt.num_batches == 3 * 1_302_083_334
     assert dealt.bounds(dealt.num_batches - 1) == (10**12 + 1 - 85, 10**12 + 1)

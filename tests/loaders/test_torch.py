@@ -12,7 +12,7 @@ import pytest
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders.loader import LOADERS
 from shardctl.loaders.loader_sequence import Deal, Dealt, LoaderSequence
-from shardctl.loaders.torch import Generator, check_seed, num_draws
+from shardctl.loaders.torch_generator import Generator, check_seed, num_draws
 from tests.cases import counted
 from tests.golden import assert_evaluated
 from tests.loaders.agreement import check_agreement
@@ -51,7 +51,7 @@ def test_a_permutation_is_that_of_swaps_one_by_one() -> None:
     sizes = [0, 1, 2, 3, 4, 100, 32767, 32768, 32769, *(rng.randrange(5, 400) for _ in range(40))]
     for size in counted(sizes):
         seed, skip = rng.randrange(-(1 << 63), 1 << 64), rng.choice([0, 0, 1, 7, 3 * size])
-        found = Generator(seed).randperm(size, skip)
+        found = Generator(seed).seek(skip).randperm(size)
         assert found.tolist() == swapped_one_by_one(size, seed, skip)
 
 
@@ -64,7 +64,7 @@ def test_draws_are_the_same_in_whatever_order_they_are_asked_for() -> None:
 
 def test_a_number_of_64_bits_is_two_draws_the_first_of_them_on_top() -> None:
     high, low = Generator(9).draws(4, 6).tolist()
-    assert Generator(9).int64(4) == (high * 2**32 + low) % 2**63
+    assert Generator(9).seek(4).int64() == (high * 2**32 + low) % 2**63
 
 
 def test_seeds_count_by_their_last_32_bits() -> None:

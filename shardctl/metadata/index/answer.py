@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 
-from shardctl.base.columns import Tabular
+from shardctl.base.columns import Tabular, picked
 from shardctl.base.text import counted, in_short, quoted
 from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.errors import DatasetError, UsageError
@@ -177,10 +177,7 @@ def _relative(data_dir: str, beside: str | None) -> str:
 def _split(indexed: IndexedSplit, folder: str) -> Document:
     split = indexed.split
     return {
-        "name": split.name,
-        "num_examples": split.num_examples,
-        "num_shards": split.num_shards,
-        "num_bytes": split.num_bytes,
+        **picked(split, "name num_examples num_shards num_bytes"),
         "shard_lengths": list(split.shard_lengths),
         "files": files_field(split.files, folder),
         "shard_bytes": list(split.shard_bytes or ()),

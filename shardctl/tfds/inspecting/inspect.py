@@ -15,6 +15,7 @@ from shardctl.base.tfds_rules import Loop
 from shardctl.dataset.dataset import ELEMENTS, Dataset, as_dataset
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.iteration.iteration import UNKNOWN
+from shardctl.loaders.loader import object_of
 from shardctl.settings.names import reader_arguments
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import short_form, stages_of
@@ -37,7 +38,14 @@ from shardctl.tfds.inspecting.graph import (
 from shardctl.tfds.inspecting.reader import FoundReader
 from shardctl.tfds.inspecting.stage_of import global_seed_of, stated_seed
 from shardctl.tfds.inspecting.walk import FoundPipeline, FoundStage, Scans, walked
-from shardctl.tfds.inspecting.watch import Lines, Returned, clones_of, is_dataset, returned_by
+from shardctl.tfds.inspecting.watch import (
+    Lines,
+    Returned,
+    clones_of,
+    is_dataset,
+    is_read_back,
+    returned_by,
+)
 from shardctl.verbs.inspect.answer import Cure, InspectedStage, Inspection, OpenStage, SourceLine
 from shardctl.verbs.inspect.cure import set_argument, set_options, set_shuffle_seed
 from shardctl.verbs.inspect.view import layout_name
@@ -489,19 +497,15 @@ def effect_of_reader(reader: FoundReader) -> str:
 
 def _is_inspected(value: Any) -> Any:
     # By what is used of it, since TensorFlow is not imported before it is needed.
-    if not (is_dataset(value) or callable(value)):
-        raise UsageError("a tf.data.Dataset is needed, or a function that returns one")
+    if not (is_read_back(value) or callable(value)):
+        raise UsageError(f"{_NEEDED} is needed")
     return value
 
 
-Inspected = Annotated[
-    Any,
-    Kind(
-        take=_is_inspected,
-        needed="a tf.data.Dataset, or a function that returns one",
-        several="datasets",
-    ),
-]
+_NEEDED = "a tf.data.Dataset, an object of another loader, or a function that returns one"
+
+
+Inspected = Annotated[Any, Kind(take=_is_inspected, needed=_NEEDED, several="datasets")]
 
 
 @checked
@@ -509,12 +513,15 @@ def inspect(dataset: Inspected, *, loop: Loop = "python", assume_seeds: bool = F
     """Return a real pipeline stage by stage, and what makes its order nondeterministic.
 
     The dataset is read back from the graph that TensorFlow has of it, so that seeds, shards,
-    interleaves and options are those in force, whatever code set them.
+    interleaves and options are those in force, whatever code set them. Of another loader its own
+    object is read back, as a dataset of Grain or of Hugging Face, or a DataLoader; TensorFlow is
+    not needed for it.
 
     Args:
-        dataset: a `tf.data.Dataset`; one of `strategy.experimental_distribute_dataset`, of which
-            this worker's part is inspected; or a function without arguments that makes one: then
-            each stage has the line of the script that made it.
+        dataset: a `tf.data.Dataset`, or an object of another loader; one of
+            `strategy.experimental_distribute_dataset`, of which this worker's part is inspected;
+            or a function without arguments that makes one: then each stage has the line of the
+            script that made it.
         loop: the training loop: "keras-fit" takes two iterators an epoch.
         assume_seeds: the answer is about the pipeline with the changes that fix its order, the
             `cures` of a nondeterministic one; its `assumptions` are these changes.
@@ -531,7 +538,6 @@ def inspect(dataset: Inspected, *, loop: Loop = "python", assume_seeds: bool = F
     >>> found.predictable, found.ids(pass_index=1)[:4].tolist()  # doctest: +SKIP
     (True, [17, 4, 20, 3])
     """
-    tensorflow()
     lines = Lines()
     return inspected(the_dataset(dataset, lines), lines=lines, loop=loop, assume_seeds=assume_seeds)
 
@@ -544,6 +550,8 @@ def the_dataset(made: Any, lines: Lines) -> Returned:
     """
     if is_dataset(made):
         return Returned(dataset=made)
+    if (read := object_of(made)) is not None:
+        return Returned(dataset=made, read=read)
     found = returned_by(made, "the function", lines)
     if len(found) > 1:
         raise UsageError(
@@ -567,6 +575,9 @@ def inspected(
 
     scans: of stages that depend on data; None is those beside the shardctl.yaml, or here.
     """
+    if found.read is not None:
+        answer = provided("inspection")(found.read, name=name)
+        return _if_made_alike(answer, found)
     dataset = found.dataset
     clones = clones_of(dataset)
     if clones is not None:
@@ -593,11 +604,15 @@ def inspected(
         )
     if found.before and answer.predictable:
         answer = replace(answer, refused=_SEEDS_ARE_TAKEN.format(found.before[0]))
+    iterated = None if found.iterated is None else found.iterated.line
+    return _if_made_alike(replace(answer, iterated=iterated), found)
+
+
+def _if_made_alike(answer: Inspection, found: Returned) -> Inspection:
+    """Return the answer, of what each call of a function makes alike."""
     if found.draws and answer.predictable:
         answer = replace(answer, refused=_MADE_ANEW.format(found.draws))
-    iterated = None if found.iterated is None else found.iterated.line
-    said = (*answer.assumptions, *found.assumptions)
-    return replace(answer, iterated=iterated, assumptions=said)
+    return replace(answer, assumptions=(*answer.assumptions, *found.assumptions))
 
 
 _MADE_ANEW = (

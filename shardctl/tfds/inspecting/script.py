@@ -19,15 +19,14 @@ from typing import Any
 from shardctl.base.text import choices, nearest_first, printable, quoted
 from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UsageError
-from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.graph import operation_of
 from shardctl.tfds.inspecting.inspect import inspected
 from shardctl.tfds.inspecting.walk import Scans
 from shardctl.tfds.inspecting.watch import (
     Lines,
     Returned,
-    is_dataset,
     is_of_script,
+    is_read_back,
     returned_by,
     shown_path,
 )
@@ -123,7 +122,7 @@ class ScriptFunction:
         with _stdout_to_stderr(), self._folder_on_path(), _failing_as_usage(self):
             yield
 
-    def called(self, is_answer: Callable[[Any], bool] = is_dataset) -> Any:
+    def called(self, is_answer: Callable[[Any], bool] = is_read_back) -> Any:
         """Return what it returns; a name that is an answer already, a dataset, is that answer.
 
         Raises:
@@ -280,7 +279,6 @@ def inspect_script(
     Raises:
         UsageError: the function fails, or returns no dataset, or none of that name or index.
     """
-    tensorflow()
     lines = Lines()
     datasets = chosen(script, lines, only=only, index=index)
     return tuple(
@@ -312,7 +310,9 @@ def chosen(
 
 def _at(script: ScriptFunction, found: Mapping[str, Returned], index: str, lines: Lines) -> str:
     iterated = [one.iterated and one.iterated.line for one in found.values()]
-    made = [lines.of(operation_of(one.dataset)) for one in found.values()]
+    made = [
+        lines.of(operation_of(one.dataset)) if one.read is None else None for one in found.values()
+    ]
     places = [str(line or at) for line, at in zip(iterated, made, strict=True)]
     at = [n for n, place in enumerate(places) if index in (str(n), place)]
     if len(at) != 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.abc
 import itertools
 import linecache
 import math
@@ -14,12 +15,13 @@ import sysconfig
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from shardctl.base.text import counted
 from shardctl.errors import UsageError
+from shardctl.loaders.loader import LOADERS, object_of
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.graph import Operation, operation_of
 from shardctl.verbs.inspect.answer import SourceLine
@@ -40,6 +42,11 @@ def clones_of(value: Any) -> Any:
         if isinstance(found, list | tuple) and found:
             return found
     return None
+
+
+def is_read_back(value: Any) -> bool:
+    """Return whether a value is a dataset, or an object of another loader that is read back."""
+    return is_dataset(value) or object_of(value) is not None
 
 
 # Which line of a script makes each dataset: watched while the script runs, and then undone.
@@ -171,8 +178,8 @@ def is_of_script(path: str) -> bool:
 
 
 def _roots() -> Iterator[str]:
-    tensorflow()
-    files = [getattr(sys.modules.get(name), "__file__", None) for name in _LIBRARIES]
+    names = (*_LIBRARIES, *(name for loader in LOADERS.values() for name in loader.packages))
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in names]
     # This package itself, too.
     for file in (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *files):
         if file is not None:
@@ -386,6 +393,7 @@ def _watched_kind() -> type:
 class Returned:
     """A dataset that a function returns, or that Python code which it returns iterates.
 
+    read: what an object of another loader was made with, None of a `tf.data.Dataset`.
     iterated: by that code; None where the dataset itself is returned.
     before: iterators that were made before, whose seeds it shares.
     draws: the generators of random numbers that make it another dataset in each call.
@@ -393,6 +401,7 @@ class Returned:
     """
 
     dataset: Any
+    read: Any = None
     iterated: Iterated | None = None
     before: Sequence[Iterated] = ()
     draws: str = ""
@@ -430,18 +439,20 @@ def returned_by(function: Callable[[], Any], said: str, lines: Lines) -> dict[st
 
     said: how the function is named in an error.
 
+    TensorFlow is not imported for it: where the script does not, other loaders are asked for alone.
     A function that draws random numbers is called twice, and its datasets are compared.
 
     Raises:
         UsageError: it returns none of these.
     """
-    with _draws() as drawn:
-        found = _returned_by(function, said, lines)
+    drawn, before = set[str](), _states()
+    found = _returned_by(function, said, lines, drawn)
+    drawn |= {name for name, state in _states().items() if state != before[name]}
     names = " and ".join(sorted(drawn))
     if not drawn:
         return found
     try:
-        again = _returned_by(function, said, Lines())
+        again = _returned_by(function, said, Lines(), set())
     except Exception:  # of any kind, since it is the script's; some can be run only once
         return {name: replace(one, may_draw=names) for name, one in found.items()}
     return {
@@ -451,14 +462,11 @@ def returned_by(function: Callable[[], Any], said: str, lines: Lines) -> dict[st
 
 
 @contextlib.contextmanager
-def _draws() -> Iterator[set[str]]:
-    """Note from which generators random numbers are drawn in the block: it may have no seed.
-
-    TensorFlow's is left out where it has one.
-    """
+def _draws(drawn: set[str]) -> Iterator[None]:
+    """Note whether random numbers are drawn from TensorFlow in the block though it has no seed."""
     from tensorflow.python.framework import random_seed  # no public name
 
-    drawn, plain, before = set[str](), random_seed.get_seed, _states()
+    plain = random_seed.get_seed
 
     def get_seed(op_seed: Any) -> Any:
         found = plain(op_seed)
@@ -470,10 +478,51 @@ def _draws() -> Iterator[set[str]]:
 
     random_seed.get_seed = get_seed
     try:
-        yield drawn
+        yield
     finally:
         random_seed.get_seed = plain
-        drawn |= {name for name, state in _states().items() if state != before[name]}
+
+
+class _WithTensorflow(importlib.abc.MetaPathFinder):
+    """Enters contexts as soon as TensorFlow is imported, which may be now, later or never."""
+
+    def __init__(self, *watched: Callable[[], contextlib.AbstractContextManager[None]]) -> None:
+        self._watched, self._here = watched, threading.get_ident()
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> None:
+        if "tensorflow" in sys.modules:
+            self._begin()
+        else:
+            sys.meta_path.insert(0, self)
+
+    def __exit__(self, *error: Any) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        self._stack.close()
+
+    def _begin(self) -> None:
+        for each in self._watched:
+            self._stack.enter_context(each())
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        """Return TensorFlow as the other finders find it, to be watched once it is loaded."""
+        # Libraries look for it without an import, too.
+        if name != "tensorflow" or threading.get_ident() != self._here:
+            return None
+        others = (finder for finder in sys.meta_path if finder is not self)
+        found: Any = next(
+            filter(None, (each.find_spec(name, path, target) for each in others)), None
+        )
+        if found is not None and found.loader is not None:
+            plain = found.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                plain(module)
+                self._begin()
+
+            found.loader.exec_module = exec_module
+        return found
 
 
 def _states() -> dict[str, bytes]:
@@ -485,6 +534,9 @@ def _states() -> dict[str, bytes]:
 
 def _are_alike(one: Returned, other: Returned) -> bool:
     """Return whether two datasets have the same stages and the same constants."""
+    if one.read is not None or other.read is not None:
+        first, second = (one.read, other.read)
+        return (first.stages, first.settings) == (second.stages, second.settings)
     first, second = (
         [
             # The resources of shuffles are others in each call, and so are their names.
@@ -499,9 +551,12 @@ def _are_alike(one: Returned, other: Returned) -> bool:
 _RESOURCE = 20  # of TensorFlow's types of elements, DT_RESOURCE
 
 
-def _returned_by(function: Callable[[], Any], said: str, lines: Lines) -> dict[str, Returned]:
+def _returned_by(
+    function: Callable[[], Any], said: str, lines: Lines, drawn: set[str]
+) -> dict[str, Returned]:
     iterators, errors = Iterators(lambda iterated: iterated.dataset), list[Exception]()
-    with lines.watched(), iterators.watched(every_thread=True):
+    watched = partial(iterators.watched, every_thread=True)
+    with _WithTensorflow(lines.watched, watched, partial(_draws, drawn)):
         value = function()
         made = iterators.called = [*iterators.made]
         found = _parts(value, iterators, errors)
@@ -514,7 +569,10 @@ def _returned_by(function: Callable[[], Any], said: str, lines: Lines) -> dict[s
         found = _iterating(made, made)
     if not found:
         kind = "None" if value is None else type(value).__name__
-        raise UsageError(f"{said} returned {kind}, no tf.data.Dataset nor what iterates one")
+        raise UsageError(
+            f"{said} returned {kind}, no tf.data.Dataset nor what iterates one, and no object of "
+            "another loader"
+        )
     iterated = [one.dataset for one in found.values() if one.iterated is not None]
     found = {
         name: one
@@ -536,6 +594,9 @@ def _parts(value: Any, iterators: Iterators, errors: list[Exception]) -> dict[st
     """
     if is_dataset(value):
         return {"": Returned(dataset=value).after(iterators.called)}
+    read = object_of(value)
+    if read is not None:
+        return {"": Returned(dataset=value, read=read)}
     if isinstance(value, list | tuple):
         # Members of a list are named by their index.
         value = dict(enumerate(value))

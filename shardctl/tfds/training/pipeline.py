@@ -24,7 +24,7 @@ from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_setti
 from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.spec.host import Host, HostBy
 from shardctl.stages import stages as call
-from shardctl.stages.part import KernelPair, OfTensorflow, Source, Stage
+from shardctl.stages.part import KernelPair, OfTensorflow, Source, Stage, named_in_tf
 from shardctl.stages.stages import Read
 from shardctl.tfds.builder_layout import Builder, builder_of, dataset_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
@@ -508,16 +508,11 @@ def _sampled(source: call.SampleFromDatasets, inputs: list[Any]) -> Any:
             f"--stages: no script draws the inputs of a mixture by the seeds {source.seed} beside "
             "other seeds; give the dataset object itself, to shardctl.tfds.verify or resume_like"
         )
-    weights: Any = source.weights
-    if weights is not None:  # an array has 64 bits each
-        weights = np.array(weights) if source.weights_dtype == "float64" else list(weights)
-    return tensorflow().data.Dataset.sample_from_datasets(
-        inputs,
-        weights=weights,
-        seed=source.seed,
-        stop_on_empty_dataset=source.stop_on_empty,
-        rerandomize_each_iteration=source.rerandomize,
-    )
+    named = named_in_tf(source)
+    wide = named.pop("weights_dtype", None)
+    if source.weights is not None:  # an array has 64 bits each
+        named["weights"] = np.array(source.weights) if wide else list(source.weights)
+    return tensorflow().data.Dataset.sample_from_datasets(inputs, **named)
 
 
 # What each host mode is in TFDS and tf.data: the calls by which a host gets its examples.

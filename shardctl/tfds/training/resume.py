@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arguments import checked
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, ranges
 from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.order.plan_order import plan_order
@@ -380,11 +380,7 @@ class _Resumed:
 
 def _codes(reads: Reads, reader: RecordReader) -> Int64s:
     """Return the codes (int64[n], ascending) of the examples that rows read."""
-    firsts = reader.codes.first_codes(reads)
-    # Codes of row r are firsts[r] .. firsts[r] + take[r] - 1. With the running position i over all
-    # rows, code = firsts[r] - starts[r] + i.
-    starts = np.cumsum(reads.take) - reads.take
-    return np.unique(np.repeat(firsts - starts, reads.take) + np.arange(reads.num_examples))
+    return np.unique(ranges(reader.codes.first_codes(reads), reads.take))
 
 
 def _numbers(seeds: KernelSeeds) -> tuple[int, int]:
@@ -393,9 +389,7 @@ def _numbers(seeds: KernelSeeds) -> tuple[int, int]:
 
 # A shuffle buffer that continues from where it was.
 
-# What is looked up at a time: enough that a call for each piece costs little, and few enough that
-# it takes little memory beside the buffer. Of places it may be more than of records.
-_PIECE_SIZE, _PLACES_IN_PIECE = 256, 4096
+_PLACES_IN_PIECE = 4096  # looked up at a time: a call for each piece costs little
 
 Decode = Callable[[Any], Any]
 
@@ -417,7 +411,7 @@ def replayed(
     uninterrupted pipeline, to the end of the epoch. An example that is there again is not copied,
     and takes about two microseconds.
 
-    Memory: the buffer's records, then its examples, and a few pieces. Every iteration begins anew.
+    Memory: the buffer's records until it is filled, and its examples. Every iteration begins anew.
     """
     tf = tensorflow()
     spec = rest.element_spec
@@ -427,7 +421,7 @@ def replayed(
     # files are short.
     inputs = decode(rest.concatenate(fewer).take(state.num_elements - state.num_read))
     if held is not None:
-        inputs = _inputs_read(spec, held, held_codes, state, decode).concatenate(inputs)
+        inputs = _inputs_read(fewer, held, held_codes, state, decode).concatenate(inputs)
     # Without `held` nothing was in the buffer, and the order needs no replay.
     elif state.emitted:  # a buffer of one, or nothing is left: no shuffle changes that
         return inputs.take(stop - state.emitted)
@@ -440,66 +434,29 @@ def replayed(
 
 
 def _inputs_read(
-    spec: Any, held: Any, held_codes: Int64s, state: ShuffleState, decode: Decode
+    fewer: Any, held: Any, held_codes: Int64s, state: ShuffleState, decode: Decode
 ) -> Any:
     """Return as many examples as the shuffle has read: those that it held in their places."""
-    tf, ops = tensorflow(), tensorflow().raw_ops
-    # A record is a scalar or a tuple (record, id): `width` components of one type, as a row of the
-    # table.
-    parts, num_held = tf.nest.flatten(spec), np.int64(len(held_codes))
-    width, kind = len(parts), parts[0].dtype
+    tf, num_held = tensorflow(), len(held_codes)
     # order_read[rank] = position in reading order, for `held` comes by ascending code.
     order_read = np.argsort(held_codes, kind="stable")
-    pieces = tf.data.Dataset.range(0, num_held, _PIECE_SIZE)
+    fewer = tf.data.Dataset.zip((fewer, tf.data.Dataset.range(1)))
 
-    # All within one `flat_map` of one element: each iterator gets its own table.
+    # All within one `flat_map` of one element: each iterator gets its own records.
     def of_iterator(_: Any) -> Any:
-        # A table without a name belongs to this iterator alone, and goes with it.
-        table = ops.AnonymousMutableHashTableOfTensors(
-            key_dtype=tf.int64, value_dtype=kind, value_shape=[width]
-        )
+        # All of them are there before any is decoded; files that are short fail here.
+        whole = held.unbatch().concatenate(fewer).take(num_held).batch(num_held)
+        records, ranks = whole.get_single_element()
+        where = tf.argsort(tf.gather(order_read, ranks))
 
-        def fill(num_pieces: Any, piece: Any) -> Any:
-            records, ranks = piece
-            # Keys of the table are positions in reading order.
-            keys = tf.gather(order_read, ranks)
-            values = tf.stack(tf.nest.flatten(records), axis=1)
-            done = ops.LookupTableInsertV2(table_handle=table, keys=keys, values=values)
-            # In a graph nothing runs unless something depends on it. The control dependency makes
-            # the insert part of the count.
-            with tf.control_dependencies([done]):
-                return num_pieces + 1
+        def record(place: Any) -> Any:
+            return tf.nest.map_structure(lambda part: tf.gather(part, where[place]), records)
 
-        def found(keys: Any) -> Any:
-            none = tf.zeros([width], kind)
-            return ops.LookupTableFindV2(table_handle=table, keys=keys, default_value=none)
-
-        def packed(values: Any) -> Any:
-            return tf.nest.pack_sequence_as(spec, tf.unstack(values, axis=-1))
-
-        def look_up(start: Any) -> Any:
-            keys = tf.range(start, tf.minimum(start + _PIECE_SIZE, num_held))
-            # The order is forced: look up, then remove, then return. Removing frees the record's
-            # memory.
-            values = found(keys)
-            with tf.control_dependencies([values]):
-                gone = ops.LookupTableRemoveV2(table_handle=table, keys=keys)
-            with tf.control_dependencies([gone]):
-                return packed(tf.identity(values))
-
-        filled = held.reduce(tf.constant(0, tf.int64), without_autograph(fill))
-        # The table is full before anything is looked up, and has every record; files that are short
-        # fail here.
-        with tf.control_dependencies([filled]):
-            size = ops.LookupTableSizeV2(table_handle=table)
-        with tf.control_dependencies([tf.debugging.assert_equal(size, num_held, FEWER)]):
-            # Any record will do for the positions whose examples were yielded: their outputs are
-            # dropped.
-            first = packed(found(np.zeros(1, np.int64))[0])
-        # Decoded once, and repeated as a tensor.
-        one = decode(tf.data.Dataset.from_tensors(first))
+        in_order = decode(tf.data.Dataset.range(num_held).map(without_autograph(record)))
+        # Any record will do for the positions whose examples were yielded: their outputs are
+        # dropped. It is decoded once, and repeated as a tensor.
+        one = decode(tf.data.Dataset.from_tensors(record(0)))
         again = _repeated(one, state.num_read)
-        in_order = decode(pieces.map(without_autograph(look_up)).unbatch())
         # 0 chooses the repeated example, 1 the next held one.
         return tf.data.Dataset.choose_from_datasets([again, in_order], _choices(state))
 

@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, ranges
 from shardctl.base.progress import Progress
 from shardctl.base.text import choices, printable
 from shardctl.base.tfds_rules import has_builder
@@ -46,7 +45,7 @@ from shardctl.tfds.training.edited_graph import (
     spec_of,
 )
 from shardctl.tfds.training.own_elements import indexed
-from shardctl.tfds.training.records import RecordReader
+from shardctl.tfds.training.records import NumberedReader
 
 _STAGES: Mapping[str, type[call.ByData]] = {
     "FilterDataset": call.Filter,
@@ -389,8 +388,7 @@ class _Source:
         codes = ExampleCodes(dataset, names, *given)
         wanted = np.zeros((len(leaves), codes.num_codes), bool)
         for row, reads in zip(wanted, given, strict=True):
-            for first, take in zip(codes.first_codes(reads), reads.take, strict=True):
-                row[first : first + take] = True
+            row[ranges(codes.first_codes(reads), reads.take)] = True
         if wanted.sum(axis=0).max() > 1:
             raise NotRebuildable("several sources read the same examples")
         types = [[kind.dtype.name for kind in spec_of(leaf.operation)] for leaf in leaves]
@@ -401,18 +399,14 @@ class _Source:
         whole = [SplitRange(split=split, start=0, stop=split.num_examples) for split in splits]
 
         def opened(leaf: GraphNode) -> Any:
-            reader = RecordReader(
-                builder=SimpleNamespace(info=SimpleNamespace(file_format=dataset.file_format)),
-                codes=codes,
-                cycle=1,
-                block=1,
-                with_ids=len(spec_of(leaf.operation)) == 2,
+            with_ids = len(spec_of(leaf.operation)) == 2
+            form = dataset.file_format
+            reader = NumberedReader(
+                file_format=form, codes=codes, cycle=1, block=1, with_ids=with_ids
             )
-            records = reader.read(reads_of(dataset, whole))
-            if not reader.with_ids:
-                return records
-            # TFDS's reader yields the id first.
-            return records.map(without_autograph(lambda record, tfds_id: (tfds_id, record)))
+            # As TFDS's reader yields it: the id first.
+            numbered = reader.read(reads_of(dataset, whole))
+            return numbered.map(without_autograph(lambda _, *record: record))
 
         return cls(size=codes.num_codes, wanted=wanted, codes=codes, opened=opened)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arguments import checked
+from shardctl.base.hooks import provided
 from shardctl.base.progress import WATCHING, Progress, Watch, watched_by
 from shardctl.base.text import choices
 from shardctl.base.tfds_rules import Loop
@@ -45,7 +46,8 @@ def verify_dataset(
     equal; the notes say how many are distinct.
 
     Args:
-        dataset: a `tf.data.Dataset` that was not iterated yet, or a function that makes one.
+        dataset: a `tf.data.Dataset` or an object of another loader that was not iterated yet, or a
+            function that makes one.
         pass_index: which iteration of it is compared, from 0; the earlier ones are read whole.
         loop: the training loop; "keras-fit" trains a model that does nothing.
         take: how many examples are compared, -1 or "all" for all; None is 100,000.
@@ -60,7 +62,6 @@ def verify_dataset(
             made of single examples.
         MissingDependencyError: TensorFlow is not installed.
     """
-    tensorflow()
     lines, wanted = Lines(), "all" if take == -1 else take
     found = the_dataset(dataset, lines)
     with watched_by(watch):
@@ -81,7 +82,6 @@ def verify_script(
     Raises:
         UsageError: the function fails, or returns no dataset, or several of which none is chosen.
     """
-    tensorflow()
     lines = Lines()
     datasets = chosen(script, lines, only=only, index=index)
     if len(datasets) > 1:
@@ -96,6 +96,11 @@ def verify_script(
 def _verified(
     found: Returned, lines: Lines, *, pass_index: int, loop: Loop, take: verdict.Take
 ) -> verdict.Verification:
+    if found.read is not None:
+        compared: verdict.Verification = provided("verify_object")(
+            found.dataset, found.read, pass_index=pass_index, take=take
+        )
+        return compared
     inspection = inspected(found, lines=lines, loop=loop)
     inspection.check_predictable()
     if found.iterated is not None and found.iterated.taken:

@@ -387,12 +387,10 @@ def diff_document(diff: Diff) -> Document:
     first, stretch = diff.first, diff.neighbours
     return {
         **head("diff", diff.expected.snapshot.head, assumptions=diff.assumptions),
-        "expected": diff.expected.label,
-        "actual": diff.actual.label,
-        "equal": diff.equal,
+        **picked(diff, "expected=expected.label actual=actual.label equal"),
         "first_difference": None if first is None else {**asdict(first), "exact": first.exact},
         "neighbours": record_of(stretch, "start expected actual"),
-        "moved": asdict(diff.moved),
+        **picked(diff, "moved"),
         "causes": [cause_record(cause) for cause in diff.causes],
         "without_effect": [cause_record(cause) for cause in diff.changes] if diff.equal else [],
         "notes": list(diff.notes),

@@ -142,14 +142,13 @@ def _records(strategy: Strategy, fields: Sequence[str] = _FIELDS) -> Records:
 def hosts_document(plan: HostsPlan) -> Document:
     """Return the document of `hosts` for one number of hosts."""
     comparison = plan.comparisons[0]
-    best = comparison.recommended
     return {
         **head("hosts", plan.dataset.identity),
         "spec": plan.spec,
         "num_hosts": comparison.num_hosts,
         "batch": plan.settings.batch,
         "strategies": [_strategy(strategy) for strategy in comparison.strategies],
-        "recommended": None if best is None else best.name,
+        **picked(comparison, "recommended=recommended.name"),
         "reason": reason(comparison),
         **_of_loader(plan, comparison.strategies[0]),
         "advice": list(advice(comparison, plan.settings)),
@@ -219,13 +218,10 @@ def sweep_table(plan: HostsPlan, screen: tables.Screen) -> Iterator[str]:
 
 def _sweep(plan: HostsPlan) -> Iterator[Document]:
     for comparison in plan.comparisons:
-        best = comparison.recommended
         for strategy in comparison.strategies:
             yield {
-                "num_hosts": comparison.num_hosts,
-                "recommended": None if best is None else best.name,
-                "strategy": strategy.name,
-                **picked(strategy, _SUMMARY),
+                **picked(comparison, "num_hosts recommended=recommended.name"),
+                **picked(strategy, f"strategy=name {_SUMMARY}"),
                 **picked(strategy.num_examples, "min_examples=min max_examples=max"),
                 **picked(strategy.num_batches, "min_batches=min max_batches=max"),
                 "refusal": strategy.refusal,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 
 from shardctl.base.columns import Records, RecordStream, picked, records_of, stream_of
 from shardctl.base.text import counted, dataset_title, path_word, public_url, quoted, shell_line
@@ -38,9 +37,7 @@ def tfds_metadata_document(metadata: TfdsMetadata) -> Document:
     """Return the document."""
     return {
         **kind_head("tfds_metadata"),
-        **picked(metadata, "name version folder file_format"),
-        "splits": list(map(asdict, metadata.splits)),
-        "written": list(metadata.written),
+        **picked(metadata, "name version folder file_format splits written"),
     }
 
 
@@ -78,8 +75,7 @@ def check_document(check: IndexCheck) -> Document:
     """Return the answer as a document."""
     return {
         **head("index", check.dataset.identity),
-        **picked(check, "check=layout equal num_files"),
-        "changes": list(map(asdict, check.changes)),
+        **picked(check, "check=layout equal num_files changes"),
     }
 
 

@@ -213,7 +213,8 @@ class Inspection(Tabular):
         self.check_predictable()
         if self.dataset is None:
             raise UsageError("the pipeline reads no dataset, so that there are no ids of one")
-        settings = replace(self.settings, pass_index=pass_index)
+        # An object of another loader may be at a later epoch already.
+        settings = replace(self.settings, pass_index=self.settings.pass_index + pass_index)
         if not self.datasets:
             from shardctl.order.plan_order import plan_order
 
@@ -264,6 +265,8 @@ class Inspection(Tabular):
 
         settings = self.settings
         stages = stages_of(settings)
+        if not settings.reader.on_tf_data:  # its chain is stages already
+            return replace(settings, stages=stages if spec is None else _reading(stages, spec))
         # `ds.shard` is among the stages; a share of files is part of the reader.
         host = None if settings.host_mode.reads_all else settings.host
         # What the stages say is no longer said by settings: these go back to their defaults.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 
 from shardctl.base.columns import picked
@@ -176,9 +175,7 @@ def _side(side: ComparedSide) -> Document:
     return {
         **picked(side, "label is_snapshot"),
         "dataset": side.head.record(),
-        "spec": side.spec,
-        "pipeline": side.settings,
-        "rules": asdict(side.rules),
+        **picked(side, "spec pipeline=settings rules"),
         "num_examples": None
         if isinstance(side.order, NotShown)
         else side.order.snapshot.num_examples,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 from shardctl.base.columns import picked
 from shardctl.files.documents import Document
 from shardctl.metadata.project_file import NOWHERE, SettingOrigins
-from shardctl.order.shard_map import Strips
 from shardctl.saved.head import head
 from shardctl.settings.read_settings import settings_in_force
 from shardctl.verbs.config.view import setting_record
@@ -23,6 +21,8 @@ from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.view import loaders_document, quality_document
 from shardctl.verbs.report.answer import Report
 from shardctl.verbs.report.question import NotShown
+
+_STRIPS = "start stop is_cut visits"
 
 
 def report_document(report: Report) -> Document:
@@ -42,10 +42,9 @@ def report_document(report: Report) -> Document:
         "open": report.is_open,
         "assumed": dict(quality.assumed) if isinstance(quality, Quality) else {},
         "settings": [setting_record(item) for item in report.in_force],
-        "notes": list(report.notes),
-        "warnings": list(report.warnings),
+        **picked(report, "notes warnings"),
         "layout": part_document(report.layout, _layout),
-        "strips": part_document(report.strips, _strips),
+        "strips": part_document(report.strips, lambda found: picked(found, _STRIPS)),
         "quality": part_document(quality, quality_document),
         "hosts": part_document(report.hosts, hosts_document),
         "eval": part_document(report.evaluation, eval_document),
@@ -74,9 +73,5 @@ def part_document(part: Any, document: Callable[[Any], Document]) -> Document | 
 
 
 def _layout(layout: Layout) -> Document:
-    splits = [{**size_record(split), "balance": asdict(split.balance)} for split in layout.splits]
-    return {"splits": splits}
-
-
-def _strips(found: Strips) -> Document:
-    return {**picked(found, "start stop is_cut"), "visits": list(map(asdict, found.visits))}
+    splits = ({**size_record(split), **picked(split, "balance")} for split in layout.splits)
+    return {"splits": list(splits)}

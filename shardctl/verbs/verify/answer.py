@@ -6,13 +6,13 @@ Running TensorFlow is not done here: the streams that it yields come as iterator
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, aligned
 from shardctl.base.columns import Tabular
 from shardctl.base.phrase import refused
 from shardctl.base.text import counted, quoted
@@ -190,30 +190,18 @@ def first_mismatch(expected: Iterable[Int64s], found: Iterable[Int64s]) -> Strea
     >>> first_mismatch([np.array([4])], [np.array([4, 5])])
     StreamMismatch(offset=1, expected=None, found=5)
     """
-    ones, twos = _nonempty(expected), _nonempty(found)
     offset = 0
-    left, right = next(ones, None), next(twos, None)
-    while left is not None and right is not None:
-        # Streams come in pieces of different sizes; the common beginning is compared.
-        common = min(len(left), len(right))
-        differing = np.flatnonzero(left[:common] != right[:common])
-        if differing.size:
+    for left, right in aligned(expected, found):
+        # Where one stream has ended, what the other still has differs.
+        differing = np.flatnonzero(left != right) if len(left) == len(right) else [0]
+        if len(differing):
             at = int(differing[0])
-            return StreamMismatch(offset=offset + at, expected=int(left[at]), found=int(right[at]))
-        offset += common
-        left = left[common:] if len(left) > common else next(ones, None)
-        right = right[common:] if len(right) > common else next(twos, None)
-    if left is None and right is None:
-        return None
-    return StreamMismatch(
-        offset=offset,
-        expected=None if left is None else int(left[0]),
-        found=None if right is None else int(right[0]),
-    )
-
-
-def _nonempty(pieces: Iterable[Int64s]) -> Iterator[Int64s]:
-    return (piece for piece in pieces if len(piece))
+            ones, twos = (side[at : at + 1].tolist() for side in (left, right))
+            return StreamMismatch(
+                offset=offset + at, expected=next(iter(ones), None), found=next(iter(twos), None)
+            )
+        offset += len(left)
+    return None
 
 
 def first_mismatch_in_any_order(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 
 from shardctl.base.columns import Records, RecordStream, picked, records_of, stream_of
 from shardctl.base.text import counted
@@ -60,11 +59,7 @@ def verify_files_document(found: FilesVerification) -> Document:
     """Return the answer as a document; `files` are those with a problem."""
     return {
         **head("verify", found.dataset.identity),
-        **picked(found, "equal num_files"),
-        "splits": [asdict(split) for split in found.splits],
-        "checked": dict(found.checked),
-        "files": [asdict(finding) for finding in found.findings],
-        "notes": list(found.notes),
+        **picked(found, "equal num_files splits checked files=findings notes"),
     }
 
 
@@ -167,20 +162,15 @@ def _id(value: int | str | None) -> str:
 
 def verify_document(verification: Verification) -> Document:
     """Return the answer as a document; `found` is null where the pipeline ended or gave up."""
-    first, written = verification.first_difference, verification.written_with
+    written = verification.written_with
+    fields = "spec plan pipeline num_examples read checked=windows num_checked equal"
+    more = [name for name in ("broken", "unequal") if getattr(verification, name)]
     return {
         **head("verify", verification.dataset.identity, assumptions=verification.assumptions),
-        **picked(verification, "spec plan pipeline num_examples read"),
-        "checked": [asdict(window) for window in verification.windows],
-        **picked(verification, "num_checked equal"),
-        "first_difference": None if first is None else asdict(first),
-        **({"broken": list(map(asdict, verification.broken))} if verification.broken else {}),
-        **({"unequal": list(verification.unequal)} if verification.unequal else {}),
-        "num_files": verification.num_files,
-        "files": [asdict(file) for file in verification.files],
+        **picked(verification, " ".join([fields, "first_difference", *more, "num_files files"])),
         **verification.versions,
         **({"snapshot": verification.snapshot, "written_with": dict(written)} if written else {}),
-        "notes": list(verification.notes),
+        **picked(verification, "notes"),
     }
 
 

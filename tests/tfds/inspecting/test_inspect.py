@@ -24,6 +24,7 @@ from shardctl.verbs.inspect.answer import Inspection
 from shardctl.verbs.inspect.view import is_without_metadata, layout_name, project_yaml
 from shardctl.verbs.layout.view import layout_document
 from tests.forked_scripts import forking_python
+from tests.golden import rows
 from tests.pipelines.real_pipelines import epochs_of_fit
 from tests.tfds_datasets import build_dataset
 
@@ -261,160 +262,12 @@ def many_stages(world: World) -> Any:
     return read.repeat(2).shuffle(4, seed=6).unbatch().skip(3).take(20).batch(6).prefetch(1)
 
 
-Make = Callable[[World], Any]
+def made(text: str, world: World) -> Any:
+    return eval(text, {**globals(), "w": world})
+
+
 # Random pipelines have the ordinary ones: tests/pipelines/test_inspect_claim.py.
-CASES: dict[str, Make] = {
-    # The readers of TFDS.
-    "plain_read": lambda w: w.read(),
-    "tfds_load": lambda w: tfds().load("toy", split="train", data_dir=str(w.root)),
-    "pct1_dropremainder": lambda w: w.read(
-        tfds().core.ReadInstruction("train", 10, 77, "%", "pct1_dropremainder"), name="many"
-    ),
-    "even_split_of_even_splits": lambda w: w.read(
-        tfds().even_splits(tfds().even_splits("train", 2)[1], 3)[1]
-    ),
-    "one_split_twice": lambda w: w.read("train[:9]+train[4:]"),
-    "cycle_of_none": lambda w: w.read(interleave_cycle_length=None, interleave_block_length=1),
-    "cycle_of_none_with_2_calls": lambda w: w.read(
-        interleave_cycle_length=None,
-        interleave_block_length=2,
-        num_parallel_calls_for_interleave_files=2,
-    ),
-    "block_of_none": lambda w: w.read(interleave_block_length=None, interleave_cycle_length=2),
-    "input_context": in_context,
-    "back_to_front": lambda w: w.read(experimental_interleave_sort_fn=lambda f: f[::-1]),
-    "sorted_by_hand": lambda w: w.read(
-        experimental_interleave_sort_fn=lambda f: [f[i] for i in (2, 0, 3, 1)],
-        interleave_cycle_length=2,
-        interleave_block_length=3,
-    ),
-    "a_file_twice": lambda w: w.read(
-        experimental_interleave_sort_fn=lambda f: [*f, f[0]], assert_cardinality=False
-    ),
-    "decoded_by_one_thread_out_of_order": one_thread,
-    "repeated_files_cut": lambda w: w.read(
-        repeat_filenames=True,
-        assert_cardinality=False,
-        try_autocache=False,
-        interleave_block_length=2,
-    ).take(60),
-    "parquet": lambda w: w.read("train[3:]", name="parquet", shuffle_files=True, shuffle_seed=5),
-    "ordered": lambda w: w.read(name="ordered"),
-    "one_file_without_a_seed": lambda w: w.read(name="one", shuffle_files=True),
-    "partly_decoded": lambda w: w.read(decoders=tfds().decode.PartialDecoding({"id": True})),
-    "batched_by_tfds": lambda w: w.read(batch_size=4),
-    # Stages behind a reader.
-    "canonical": lambda w: mixed(w).repeat(2).batch(4).prefetch(2),
-    "cache_before_shuffle": lambda w: files(w).cache().shuffle(6, seed=2),
-    # Between a shuffle and a repeat.
-    "enumerate_between": lambda w: mixed(w).enumerate().repeat(2).map(lambda _, number: number),
-    "assertion_between": lambda w: asserted(mixed(w), sum(TRAIN)).repeat(2),
-    "options_of_the_reader": options_of_the_reader,
-    "seedless_shuffle_after_others": lambda w: seeded(5, lambda: seedless_after_others(w)),
-    "two_shuffles_under_a_global_seed": lambda w: seeded(
-        11, lambda: train(w).shuffle(4).shuffle(5, seed=3)
-    ),
-    "a_global_seed_of_zero": lambda w: seeded(0, lambda: train(w).shuffle(4, seed=0).repeat(2)),
-    "seeds_before_and_after_a_global_seed": seeds_of_two_global_seeds,
-    "keras_seeds": keras_seeds,
-    "unbatched_behind_a_map_of_whole_batches": lambda w: (
-        mixed(w, 9)
-        .batch(4, drop_remainder=True)
-        .map(lambda ids: ids + 0, num_parallel_calls=2)
-        .unbatch()
-        .shuffle(5, seed=2)
-    ),
-    "rebatched": lambda w: ids(w).batch(6).rebatch(4, drop_remainder=True),
-    "padded": lambda w: ids(w).padded_batch(4, drop_remainder=True),
-    "ragged": lambda w: ids(w).ragged_batch(4),
-    "batched_in_parallel": lambda w: ids(w).batch(4, num_parallel_calls=2),
-    "stateful_map": lambda w: ids(w).map(noisy).shuffle(4, seed=2).repeat(2),
-    "ready_first_by_one_thread": lambda w: (
-        train(w, num_parallel_calls_for_decode=1)
-        .map(added, num_parallel_calls=1)
-        .with_options(options(deterministic=False))
-    ),
-    "options_that_change_no_order": lambda w: (
-        mixed(w, 4).repeat(2).with_options(options(map_parallelization=True, deterministic=True))
-    ),
-    "many_stages": many_stages,
-    # Mixtures.
-    "sampled_with_a_weight_of_zero": lambda w: sample(pieces(w, 0, 5, 9), [0.5, 0.0, 0.5], seed=3),
-    # Dataset objects that are used more than once.
-    "zipped_with_itself": lambda w: use(mixed(w, 4), lambda one: sets().zip((one, one))),
-    "zipped_with_what_is_made_of_it": lambda w: use(
-        _numbers().shuffle(4, seed=1),
-        lambda one: sets().zip((one.skip(2).shuffle(3, seed=2), one, one.repeat())),
-    ),
-    "repeated_and_not": lambda w: use(
-        _numbers().shuffle(4, seed=1), lambda one: sets().zip((one.repeat(2), one))
-    ),
-    "used_twice_without_state": lambda w: use(train(w), lambda one: sets().zip((one, one.skip(2)))),
-    # Sources that are no dataset of TFDS.
-    "counted": lambda w: sets().range(13).shuffle(4, seed=1).repeat(2).batch(5),
-    "slices": lambda w: sets().from_tensor_slices({"id": np.arange(9)}).shuffle(9, seed=1),
-    "choices_that_a_map_computes": lambda w: sets().choose_from_datasets(
-        [_numbers(), _numbers().shuffle(4, seed=1)], _numbers().map(lambda x: x % 2).shuffle(3, 1)
-    ),
-    "mixed_counts": lambda w: sample(
-        [sets().range(9).shuffle(4, seed=1).repeat(2), sets().range(6)], [0.5, 0.5], seed=0
-    ).take(15),
-    # Record files without TFDS: ids are places in the sorted list of files.
-    "record_files": records,
-    "record_files_read_side_by_side": lambda w: (
-        records(w, num_parallel_reads=2).shuffle(5, seed=1).repeat(2)
-    ),
-    "record_files_of_a_list": lambda w: interleaved(
-        globbed(w, shuffle=False), cycle_length=2, block_length=2, num_parallel_calls=-1
-    ).shuffle(4, seed=1),
-    "record_files_shuffled": lambda w: interleaved(globbed(w, seed=5), cycle_length=3).batch(4),
-    "record_files_sharded": lambda w: interleaved(
-        sets().from_tensor_slices(w.files()).shard(2, 1).shuffle(8, seed=1), deterministic=True
-    ).map(lambda record: record),
-    "files_in_part_of_a_shuffle": lambda w: interleaved(_slices(w).shuffle(2, seed=1)),
-    "files_shuffled_then_sharded": lambda w: interleaved(globbed(w, seed=1).shard(2, 0)),
-    "shards_of_a_split_in_turn": lambda w: (
-        sets()
-        .range(3)
-        .shuffle(3, seed=2)
-        .interleave(
-            lambda i: ids_of(w.read()).shard(3, i).shuffle(4, seed=1),
-            cycle_length=2,
-            block_length=3,
-        )
-        .shuffle(5, seed=4)
-        .repeat(2)
-    ),
-    "windows_of_examples": lambda w: (
-        mixed(w, 4)
-        .window(5, shift=2, stride=3)
-        .flat_map(lambda window: window.batch(5))
-        .shuffle(3, seed=1)
-        .repeat(2)
-    ),
-    "record_files_in_turn": lambda w: (
-        sets().from_tensor_slices(w.files()[::-1]).flat_map(data().TFRecordDataset)
-    ),
-    # A pass that ends with the last element, and does not ask for more, fills a cache only where
-    # TensorFlow knows that there are no more.
-    "records_cached_and_cut": lambda w: records(w).shuffle(6, seed=2).cache().take(sum(RECORDS)),
-    "records_asserted_cached_and_cut": lambda w: (
-        asserted(records(w), sum(RECORDS)).shuffle(6, seed=2).cache().take(sum(RECORDS))
-    ),
-    "a_reader_without_cardinality_cached_and_cut": lambda w: (
-        ids(w, assert_cardinality=False).cache().take(sum(TRAIN))
-    ),
-    "a_zip_with_records_cached_and_cut": lambda w: (
-        sets().zip((records(w).shuffle(6, seed=2), records(w))).cache().take(sum(RECORDS))
-    ),
-    # Distribution.
-    "autosharded_by_file": lambda w: sharded(
-        ids(w, interleave_block_length=2).shuffle(4, seed=1).repeat(2).batch(3), "FILE", 2, 1
-    ),
-    "autosharded_DATA": lambda w: sharded(mixed(w, 4).batch(3).prefetch(1), "DATA", 2, 1),
-    "autosharded_OFF": lambda w: sharded(mixed(w, 4).batch(3).prefetch(1), "OFF", 2, 1),
-    "autosharded_AUTO": lambda w: sharded(mixed(w, 4).batch(3).prefetch(1), "AUTO", 3, 0),
-}
+CASES = rows(Path(__file__).with_name("pipelines.txt"))
 
 # A case of each kind, and the cheapest ones; the others take long.
 QUICK = {
@@ -433,7 +286,7 @@ QUICK = {
 def test_inspects_what_is_handed_out(
     world: World, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dataset = CASES[name](world)
+    dataset = made(CASES[name], world)
     found = inspect(dataset)
     assert found.predictable, found.open or found.refused
     passes = [list(found.ids(index)) for index in range(NUM_PASSES)]
@@ -475,99 +328,7 @@ def _slices(world: World) -> Any:
     return sets().from_tensor_slices(world.files())
 
 
-_SEEDED = "read(train, shuffle_seed=3, deterministic=False)"
-_UNSEEDED = "read(train, shuffle_files=True)"
-_READY, _BY_DATA = "in order of completion", "depends on the data"
-OPEN: dict[str, tuple[Make, str, str]] = {
-    "files without a seed": (lambda w: w.read(shuffle_files=True), *(_UNSEEDED, "without a seed")),
-    "files with a global seed": (
-        lambda w: seeded(3, lambda: w.read(shuffle_files=True)),
-        *(_UNSEEDED, "interleaves with deterministic=False"),
-    ),
-    "decoding out of order": (
-        lambda w: files(w, options={"deterministic": False}),
-        *(_SEEDED, "in order of completion"),
-    ),
-    "options behind": (lambda w: _ready_first(files(w)), *(_SEEDED, "in order of completion")),
-    "shuffle": (lambda w: train(w).shuffle(5).batch(2), "shuffle(5)", "no seed"),
-    "unseeded beside a seed under a global one": (
-        lambda w: use(_numbers().shuffle(5), lambda one: seeded(9, lambda: one.shuffle(3, seed=4))),
-        *("shuffle(5)", "no seed"),
-    ),
-    "filter": (lambda w: _numbers().filter(lambda x: x > 3), "filter", _BY_DATA),
-    "flat_map": (lambda w: train(w).flat_map(sets().range), "flat_map", _BY_DATA),
-    "interleave": (lambda w: train(w).interleave(sets().range), "interleave", _BY_DATA),
-    "datasets made of one that reshuffles": (
-        lambda w: use(mixed(w), lambda one: sets().range(3).flat_map(lambda i: one.shard(3, i))),
-        *("flat_map", "takes its turn of one that reshuffles"),
-    ),
-    "no noop_elimination": (
-        lambda w: _numbers().skip(0).repeat(2).with_options(options(noop_elimination=False)),
-        *("Skip", "noop_elimination is set otherwise"),
-    ),
-    "generator": (lambda w: _generated(), "from_generator", "failed: "),
-    "cache in a file": (
-        lambda w: _numbers().shuffle(3, seed=1).cache(str(w.root / "cached")),
-        *("cache(filename)", "keeps the order of the run that wrote it"),
-    ),
-    "map by the options of the reader": (
-        lambda w: ids_of(one_thread(w)).map(added, num_parallel_calls=4),
-        *("map(calls=4)", _READY),
-    ),
-    "map behind a mixture by the options of a reader": (
-        lambda w: sample([ids_of(one_thread(w)) for _ in range(2)], seed=3).map(
-            added, num_parallel_calls=4
-        ),
-        *("map(calls=4)", _READY),
-    ),
-    "map out of order": (
-        lambda w: _numbers().map(added, num_parallel_calls=4, deterministic=False),
-        *("map(calls=4, deterministic=False)", _READY),
-    ),
-    "map out of order by options": (
-        lambda w: _ready_first(_numbers().map(added, num_parallel_calls=4)),
-        *("map(calls=4)", _READY),
-    ),
-    "window": (
-        lambda w: _numbers().window(3).map(lambda window: window.cardinality()),
-        *("window", "its elements are datasets"),
-    ),
-    "groups": (
-        lambda w: _numbers().group_by_window(lambda x: x % 2, lambda k, d: d.batch(2), 2),
-        *("group_by_window", _BY_DATA),
-    ),
-    "unbatch of what is no batch": (
-        lambda w: _numbers().map(_two).unbatch(),
-        *("unbatch", _BY_DATA),
-    ),
-    "take_while": (lambda w: _numbers().take_while(lambda x: x < 4), "take_while", _BY_DATA),
-    "unique": (lambda w: _numbers().unique(), "unique", _BY_DATA),
-    "random numbers": (lambda w: sets().random(seed=1).take(3), "random", "random"),
-    "sampled without a seed": (
-        lambda w: sample([_numbers(), _numbers()]),
-        *("sample_from_datasets(2 inputs)", "no seed"),
-    ),
-    "choices that are computed": (
-        lambda w: sets().choose_from_datasets(
-            [_numbers(), _numbers()], train(w).map(lambda x: x % 2)
-        ),
-        *("choose_from_datasets(2 inputs)", "computed by code"),
-    ),
-    "files that a filter reads": (
-        lambda w: _slices(w).interleave(
-            lambda file: data().TFRecordDataset(file).filter(lambda record: True)
-        ),
-        *("filter", _BY_DATA),
-    ),
-    "snapshot": (
-        lambda w: _numbers().snapshot(str(w.root / "snapshot")),
-        *("snapshot", "of the run that wrote it"),
-    ),
-    "an order that TFDS guards": (
-        lambda w: w.read(name="ordered", interleave_cycle_length=4, enable_ordering_guard=False),
-        *("read(train, cycle=4)", "ordered dataset"),
-    ),
-}
+OPEN = {n: row.split(" => ") for n, row in rows(Path(__file__).with_name("open.txt")).items()}
 
 # What TensorFlow traces longest.
 SLOW_OPEN = ("files that a filter reads", "groups", "choices that are computed", "flat_map")
@@ -577,8 +338,8 @@ SLOW_OPEN = ("files that a filter reads", "groups", "choices that are computed",
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW_OPEN)) for name in OPEN]
 )
 def test_names_the_stage_that_leaves_an_order_open(world: World, name: str) -> None:
-    make, call, reason = OPEN[name]
-    found = inspect(make(world))
+    text, call, reason = OPEN[name]
+    found = inspect(made(text, world))
     assert not found.predictable
     assert [each.stage.call for each in found.open] == [call]
     assert reason in found.open[0].reason
@@ -648,7 +409,7 @@ def test_seeds_and_settings_are_stated_as_a_script_states_them(world: World) -> 
     calls = [stage.call for stage in found.stages]
     assert (calls[0], calls[-1]) == ("read(train, shuffle_seed=3)", "shuffle(5, seed=3)")
     # The short form where it is the same.
-    found = seeded(None, lambda: inspect(CASES["canonical"](world)))
+    found = seeded(None, lambda: inspect(made(CASES["canonical"], world)))
     settings = ReadSettings(shuffle_seed=3, buffer=6, buffer_seed=2, epochs=2, batch=4)
     assert found.settings == settings
     assert found.dataset is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,69 +33,15 @@ def _twice(sets: Any, dataset: Any) -> Any:
     return sets.zip((dataset.batch(2), dataset))
 
 
-# What a script writes, of `d`, Dataset, and `r`, its range(9).
-PIPELINES = {
-    "range(9) | batch(2)": lambda d, r: r.batch(2),
-    "range(9) | batch(3, drop_remainder=True)": lambda d, r: r.batch(3, True),
-    "range(9) | batch(3)": lambda d, r: r.padded_batch(3),
-    "range(9) | batch(3) | map(calls=2, deterministic=True)": lambda d, r: r.batch(
-        3, num_parallel_calls=2, deterministic=True
-    ),
-    "range(9) | shuffle(3, seed=[87654321, 7])": lambda d, r: r.shuffle(3, seed=7),
-    "range(9) | shuffle(3, seed=[87654321, 7], reshuffle=False)": lambda d, r: r.shuffle(
-        3, seed=7, reshuffle_each_iteration=False
-    ),
-    "range(9) | repeat(3)": lambda d, r: r.repeat(3),
-    "range(9) | repeat": lambda d, r: r.repeat(),
-    "range(9) | shard(3, 1)": lambda d, r: r.shard(3, 1),
-    "range(9) | take(-1)": lambda d, r: r.take(-5),
-    "range(9) | skip(5)": lambda d, r: r.skip(5),
-    "range(9) | cache": lambda d, r: r.cache(),
-    "range(9) | map": lambda d, r: r.map(lambda n: n + 1),
-    "range(9) | map(calls=auto, deterministic=False)": lambda d, r: r.map(
-        lambda n: n + 1, num_parallel_calls=-1, deterministic=False
-    ),
-    "range(9) | prefetch(auto)": lambda d, r: r.prefetch(-1),
-    "range(9) | filter": lambda d, r: r.filter(lambda n: n > 1),
-    "range(9) | batch(3) | unbatch | batch(2)": lambda d, r: r.batch(3).rebatch(2),
-    "range(9) | batch(3) | shuffle(2) | unbatch": lambda d, r: r.batch(3).shuffle(2).unbatch(),
-    "range(9) | batch(3) | concatenate(range(9) | batch(2)) | shuffle(4) | unbatch": (
-        lambda d, r: r.batch(3).concatenate(r.batch(2)).shuffle(4).unbatch()
-    ),
-    "choose_from_datasets([{1} | batch(3), {1} | batch(2)], choices=range(2)) | unbatch": (
-        lambda d, r: d.choose_from_datasets([r.batch(3), r.batch(2)], d.range(2)).unbatch()
-    ),
-    "range(9) | batch(2) | cache | batch(3) | unbatch | skip(1) | unbatch": (
-        lambda d, r: r.batch(2).cache().batch(3).unbatch().skip(1).unbatch()
-    ),
-    # A map to itself is taken out; shapes say that others keep the length of a batch.
-    "range(9) | batch(3) | unbatch": (
-        lambda d, r: r.batch(3).map(lambda rows: rows, num_parallel_calls=2).unbatch()
-    ),
-    "range(9) | batch(3, drop_remainder=True) | map | unbatch": (
-        lambda d, r: r.batch(3, True).map(lambda rows: (rows, rows * 2)).unbatch()
-    ),
-    "range(4)": lambda d, r: d.from_tensor_slices(np.ones((4, 3))),
-    "range(1)": lambda d, r: d.from_tensors(np.ones((4, 3))),
-    "range(3) | map | take(2)": lambda d, r: d.range(2, 8, 2).enumerate().take(2),
-    "range(9) | concatenate(range(2) | repeat)": lambda d, r: r.concatenate(d.range(2).repeat()),
-    "range(2) | skip(1)": lambda d, r: d.zip((d.range(3), d.range(4).batch(2))).skip(1),
-    "choose_from_datasets([range(3), range(4)], choices=values(1, 0) | repeat)": (
-        lambda d, r: d.choose_from_datasets(
-            [d.range(3), d.range(4)], d.from_tensor_slices(np.array([1, 0], np.int64)).repeat()
-        )
-    ),
-    "zip(shared(a, {0}) | batch(2), shared(a, {0}))": (
-        lambda d, r: _twice(d, d.range(4).shuffle(3, seed=1))
-    ),
-}
+PIPELINES = Path(__file__).with_name("walked.txt").read_text("utf-8").splitlines()[2:]
 
 
-@pytest.mark.parametrize("text", PIPELINES)
-def test_pipelines_are_walked_to_their_sources(text: str) -> None:
+@pytest.mark.parametrize("line", PIPELINES)
+def test_pipelines_are_walked_to_their_sources(line: str) -> None:
+    written, text = line.split(" => ")
     shuffled = "range(4) | shuffle(3, seed=[87654321, 1])"
     expected = parse_stages(text.replace("{0}", shuffled).replace("{1}", "range(9)"))
-    assert _pipeline(PIPELINES[text](_sets(), _sets().range(9))) == expected
+    assert _pipeline(eval(written, {**globals(), "d": _sets(), "r": _sets().range(9)})) == expected
 
 
 def test_options_that_are_in_force(tf: Any) -> None:

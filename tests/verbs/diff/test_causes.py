@@ -19,7 +19,7 @@ from shardctl.verbs.diff.causes import Cause, causes, stage_causes
 from shardctl.verbs.diff.view import cause_line
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.cases import check_cases
-from tests.golden import assert_golden
+from tests.golden import assert_answers
 from tests.verbs.diff.diff_cases import dataset_of
 
 
@@ -123,57 +123,14 @@ def test_another_version_of_a_loader_says_what_changed_in_between() -> None:
 
 # Stages of two pipelines, by hand.
 
-_MIX = "sample_from_datasets([train | shuffle({}, seed=1) | repeat, test | repeat], seed=4{})"
-PAIRS = """
-cache | batch(8) -> cache | batch(8)
-map | shuffle(10, seed=7) -> map | shuffle(10, seed=8)
-shuffle(9, seed=7) | repeat(2) | batch(4) -> shuffle(8, seed=7, reshuffle=False) | repeat | batch(4)
-cache | shuffle(10, seed=7) -> shuffle(10, seed=7) | cache
-shuffle(10, seed=7) | map | repeat(2) -> shuffle(10, seed=7) | repeat(2) | map
-batch(8) | cache | shuffle(9, seed=1) -> cache | batch(8) | shuffle(9, seed=2)
-prefetch(2) | shuffle(10, seed=7) | batch(8) -> shuffle(10, seed=7) | batch(8) | prefetch(4)
-shuffle(10, seed=7) -> shuffle(10, seed=7, reshuffle=True)
-cache -> cache | batch(8)
-batch(8) -> cache | batch(8)
-cache | map | batch(8) -> cache | batch(8)
-shuffle(10, seed=1) | batch(8) | shuffle(5, seed=2) -> batch(8) | shuffle(5, seed=2)
-map | filter -> map | flat_map
-read(train[:9]) | cache -> read(train[:8]) | cache
-read(train, shuffle_seed=3) | cache -> read(train, shuffle_seed=4) | cache
-range(9) | cache -> train | cache
-cache | concatenate(test | shuffle(9, seed=1)) -> cache | concatenate(test | shuffle(9, seed=2))
-"""
-LONG_PAIRS = (
-    (
-        "zip(shared('a', train | cache), shared('a', train | cache) | map)",
-        "zip(shared('a', train | map), shared('a', train | map) | map)",
-    ),
-    (_MIX.format(10, ""), _MIX.format(10, ", weights=[0.25, 0.75]")),
-    (_MIX.format(10, ""), _MIX.format(20, "")),
-    (
-        "sample_from_datasets([train | repeat, test | repeat], seed=1)",
-        "sample_from_datasets([train | repeat, 'train[:9]' | repeat, test | repeat], seed=1)",
-    ),
-    (
-        "sample_from_datasets([train | repeat, test | cache | repeat], seed=1)",
-        "sample_from_datasets([test | cache | repeat], seed=1)",
-    ),
-    (
-        "choose_from_datasets([train, test], choices=range(2) | repeat(3))",
-        "choose_from_datasets([train, test], choices=range(2) | repeat(4))",
-    ),
-)
-
 
 def test_what_changed_is_named_by_its_place() -> None:
-    lines = []
-    pairs = [tuple(line.split(" -> ")) for line in PAIRS.strip().splitlines()]
-    for before, after in (*pairs, *LONG_PAIRS):
-        lines += [before, after]
-        for one in dict.fromkeys(stage_causes(parse_stages(before), parse_stages(after))):
-            lines.append(f"  {one.place}/{one.place_now} {one.name}: {cause_line(one)}")
-    golden = Path(__file__).parent / "golden" / "changed_stages.txt"
-    assert_golden(golden, "\n".join(lines) + "\n")
+    def named(pair: str) -> str:
+        before, after = map(parse_stages, pair.split(" -> "))
+        found = dict.fromkeys(stage_causes(before, after))
+        return "\n".join(f"{c.place}/{c.place_now} {c.name}: {cause_line(c)}" for c in found)
+
+    assert_answers(Path(__file__).parent / "golden" / "changed_stages.txt", named)
 
 
 STAGES = ("cache", "map", "prefetch(2)", "shuffle(5, seed=1)", "repeat(2)", "batch(3)", "take(9)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from shardctl.verbs.diff.causes import Cause, ChangedShard
 from shardctl.verbs.diff.plans import PlansDiff, diff_plans
 from shardctl.verbs.diff.view import CheckedFile, Hints, cause_line, moved_line  # noqa: F401
 from shardctl.verbs.snapshot.answer import snapshot
-from tests.golden import assert_evaluated, assert_golden
+from tests.golden import assert_evaluated, assert_golden, rows
 from tests.spec.reads_cases import named_reads
 from tests.verbs.diff.diff_cases import dataset_of
 
@@ -70,58 +70,7 @@ FAILED = CheckedFile(label="d.yaml", hints=Hints(file="sub/d.yaml"), error="d.ya
 MANY = dataset_of({"train": (10,) * 30}).split("train").filenames
 TO_UPDATE = Hints(origins=ORIGINS, update="shardctl diff order.yaml --update")
 
-CASES: dict[str, tuple[str, Callable[[], Any], Hints | None]] = {
-    "a block length": ("diff", lambda: against(block=4), TO_UPDATE),
-    "no effect": ("diff", lambda: against(batch=3), None),
-    "two files": ("diff", against, Hints(each_other=True)),
-    "an end": ("diff", lambda: against(epochs=2), None),
-    "stages": (
-        "diff",
-        lambda: staged(
-            "cache | shuffle(4, seed=7) | skip(2)",
-            "shuffle(4, seed=8) | cache | skip(2) | batch(3)",
-        ),
-        TO_UPDATE,
-    ),
-    "settings against stages": (
-        "diff",
-        lambda: diff(
-            pinned(buffer=4, buffer_seed=7),
-            pinned("today", "shuffle(4, seed=9) | repeat(2) | skip(1)"),
-        ),
-        None,
-    ),
-    "a mixture": (
-        "diff",
-        lambda: staged(MIXTURE.format(""), MIXTURE.format("weights=[0.75, 0.25], ")),
-        None,
-    ),
-    "plans": ("plans", lambda: plans([("a", 0, 5), ("b", 0, 9)], [("a", 2, 3), ("b", 0, 9)]), None),
-    "plans that end": ("plans", lambda: plans([("a", 0, 5), ("b", 0, 9)], [("a", 0, 5)]), None),
-    "plans in another order": (
-        "plans",
-        lambda: plans([("a", 0, 5), ("b", 0, 9)], [("b", 0, 9), ("a", 0, 5)]),
-        None,
-    ),
-    "equal plans": ("plans", lambda: plans([], []), None),
-    "long plans": (
-        "plans",
-        lambda: plans(*([(n, i, 1) for n in MANY for i in range(k, 10, 2)] for k in (0, 1))),
-        None,
-    ),
-    "several": (
-        "several",
-        lambda: [checked("a.yaml", 2), checked("b.yaml", 4), FAILED, checked("c.yaml", 1)],
-        None,
-    ),
-    "several of which one differs": (
-        "several",
-        lambda: [checked("a.yaml", 2), checked("b.yaml", 4), checked("a.yaml", 2)],
-        None,
-    ),
-    "several that are the same": ("several", lambda: [checked("a.yaml", 2)] * 2, None),
-    "one of several": ("several", lambda: [checked("a.yaml", 2)], None),
-}
+CASES = rows(Path(__file__).with_name("shown.txt"))
 
 
 def rendered(what: str, found: Any, hints: Hints | None) -> Iterator[tuple[str, Iterable[str]]]:
@@ -136,8 +85,9 @@ def rendered(what: str, found: Any, hints: Hints | None) -> Iterator[tuple[str, 
 
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_shown_in_every_form(name: str) -> None:
-    what, make, hints = CASES[name]
-    parts = [f"== {form}\n{''.join(text)}" for form, text in rendered(what, make(), hints)]
+    what, asked, hints = CASES[name].split(" => ")
+    shown = rendered(what, eval(asked, globals()), eval(hints, globals()))
+    parts = [f"== {form}\n{''.join(text)}" for form, text in shown]
     file = Path(__file__).parent / "golden" / f"{name.replace(' ', '_')}.txt"
     assert_golden(file, "\n".join(parts).replace("\x1b", "\\e"))
 

@@ -18,99 +18,19 @@ from shardctl.saved.resume_plan import (
     TakeCall,
 )
 from shardctl.saved.unseeded_buffer import behind_buffer
-from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.host import Host
 from shardctl.spec.reads import Reads
-from shardctl.stages.text import parse_stages
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
-from shardctl.verbs.resume.answer import resume, resume_unseen
-from shardctl.verbs.resume.hosts import resume_on_hosts
-from tests.verbs.resume.resume_cases import dataset
+from shardctl.verbs.resume.answer import resume
+from tests.verbs.resume.resume_cases import dataset, plans_of_all_kinds
 
 TOY = replace(dataset(train=(7, 5, 2, 9, 4), test=(6, 3)), version="1.0.0")
 SEEN = [3, 11, 4, 20, 3]
-FILES = ReadSettings(cycle=3, block=2, shuffle_seed=4)
-BUFFER = ReadSettings(cycle=2, block=3, buffer=5, buffer_seed=1)
-
-
-def on_host(settings: ReadSettings, mode: Any, index: int = 1, count: int = 2) -> ReadSettings:
-    return replace(settings, host=Host(index=index, count=count), host_by=mode)
 
 
 @cache
 def plans() -> dict[str, ResumePlan]:
     """Return the plans by what they are."""
-    both = replace(BUFFER, shuffle_seed=4, epochs=3, batch=4, drop_remainder=True)
-    drawn = ReadSettings(
-        cycle=2, block=2, shuffle_files=True, deterministic=True, global_seed=3, buffer=4, epochs=2
-    )
-    endless = replace(BUFFER, repeat_files=True, epochs=3)
-    unknown = replace(both, buffer=4, buffer_seed=None)
-    open_end = replace(endless, buffer_seed=None)
-    made = {
-        "exact": resume(TOY, "train", replace(FILES, epochs=3, batch=4), consumed=33),
-        "back to front": resume(
-            TOY, "train[10%:90%]", ReadSettings(cycle=2, block=2, reverse=True), consumed=9
-        ),
-        "a sum": resume(TOY, "train+test", replace(FILES, epochs=2), consumed=11),
-        "exactly once": resume(TOY, "train", both, consumed=8, mode="exactly-once"),
-        "in exact order": resume(TOY, "train", both, consumed=8, mode="exact-order"),
-        "a sum in exact order": resume(TOY, "test+train", BUFFER, consumed=8, mode="exact-order"),
-        "at the start of an epoch": resume(TOY, "train", both, consumed=27, mode="exact-order"),
-        "global seed": resume(TOY, "train", drawn, consumed=8, mode="exact-order"),
-        "endless": resume(TOY, "train", replace(FILES, repeat_files=True, epochs=3), consumed=40),
-        "endless in exact order": resume(TOY, "train", endless, consumed=40, mode="exact-order"),
-        "of fit": resume(
-            TOY, "train", replace(FILES, loop="keras-fit", pass_index=1, batch=3), consumed=9
-        ),
-        "nothing left": resume(TOY, "train", both, consumed=80, mode="exact-order"),
-        "at most once": resume(TOY, "train", unknown, consumed=8, mode="at-most-once"),
-        "at most once, to the end": resume(TOY, "train", unknown, consumed=25, mode="at-most-once"),
-        "at least once": resume(TOY, "train", unknown, consumed=47, mode="at-least-once", risk=0.8),
-        "endless at least once": resume(
-            TOY, "train", open_end, consumed=40, mode="at-least-once", risk=1.5
-        ),
-        "unseen": resume_unseen(TOY, "train", replace(BUFFER, batch=2), seen=SEEN),
-        "unseen by files": resume_unseen(TOY, "train", on_host(BUFFER, "files"), seen=SEEN),
-        "unseen to hosts": resume_unseen(TOY, "train", seen=SEEN, to_hosts=3),
-        "to hosts": resume_on_hosts(
-            TOY, "train", replace(both, epochs=2), hosts=2, to_hosts=3, consumed=[3, 5]
-        ),
-        "to hosts by examples": resume_on_hosts(
-            TOY,
-            "train",
-            ReadSettings(host_by="examples", epochs=2),
-            hosts=3,
-            to_hosts=2,
-            consumed=[4],
-        ),
-    }
-    for mode in ("even", "files", "examples"):
-        settings = on_host(replace(both, batch=None, drop_remainder=False), mode)
-        made[f"host by {mode}"] = resume(
-            TOY, "train", on_host(replace(FILES, epochs=2), mode), consumed=5
-        )
-        made[f"host by {mode} once"] = resume(
-            TOY, "train", settings, consumed=5, mode="exactly-once"
-        )
-        made[f"host by {mode} at most once"] = resume(
-            TOY, "train", replace(settings, buffer_seed=None), consumed=5, mode="at-most-once"
-        )
-        made[f"host by {mode} in exact order"] = resume(
-            TOY, "train", settings, consumed=5, mode="exact-order"
-        )
-    for stages in ("skip(2) | batch(4) | take(5)", "shuffle(4, seed=1) | skip(2) | take(9)"):
-        staged = replace(FILES, stages=parse_stages(stages))
-        made[stages] = resume(TOY, "train", staged, consumed=5)
-    torch = {"loader": "torch", "loader_version": "2.14.1", "host": "1/2", "pass": 2}
-    stream = {"loader": "hf", "loader_version": "5.2.0", "buffer": 4, "arrow": False, "epochs": 2}
-    for name, of_loader, consumed in (
-        ("a loader", {**torch, "shuffle_seed": 4, "epochs": 3, "batch": 4}, 20),
-        ("a loader, to the end", torch, 14),
-        ("a loader's stream", {**stream, "shuffle_seed": 4}, 30),
-    ):
-        made[name] = resume(TOY, "train", of_loader, consumed=consumed)
-    return made
+    return plans_of_all_kinds(TOY)
 
 
 # The field that was changed, as (class, name), where it is, and the value with it changed. Making
