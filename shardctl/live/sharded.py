@@ -11,7 +11,7 @@ import random
 import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from glob import glob
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.code.source import call, comment, keywords, literal
 from shardctl.errors import UsageError
-from shardctl.live.library import LoaderObject, OfDataLoader, refused
+from shardctl.live.library import LoaderObject, OfDataLoader, element_of, refused
 from shardctl.loaders import litdata, streaming, webdataset
 from shardctl.loaders.loader import LoaderCall, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig, whole_shards
@@ -93,6 +93,28 @@ class _OfShards(OfDataLoader):
             used = f"CombinedStreamingDataset, {used}"
         return (f"from {self.loader.packages[0]} import {used}",)
 
+    def code(self, spec: str, order: LoaderOrder) -> Iterator[Iterable[str]]:
+        """Yield the parts of code that makes the loader and goes through its epochs."""
+        imports, data, _, *parts = super().code(spec, order)  # torchrun says which rank it is
+        yield from (imports, data, *parts)
+
+    def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
+        """Yield the parts of code that reads all again, and skips what came before."""
+        config, element = order.config, element_of(order.config)
+        *parts, _ = self.code(spec, order)
+        yield from parts
+        first = config.first_epoch + stop.epoch
+        step = stop.in_epoch if stop.steps_in_epoch is None else stop.steps_in_epoch
+        left = [f"Of the first {element}, {stop.in_batch} came before."] * bool(stop.in_batch)
+        said = " ".join(["What came before is read again, and skipped.", *left])
+        yield (
+            *comment(said),
+            f"for epoch in range({config.first_epoch + config.epochs}):",
+            f"    for step, {element} in enumerate(loader):",
+            f"        if (epoch, step) >= ({first}, {step}):",
+            "            ...",
+        )
+
     def imports_of_data(self, order: LoaderOrder) -> Iterable[str]:
         """Yield nothing: folders are named."""
         return ()
@@ -100,7 +122,12 @@ class _OfShards(OfDataLoader):
     def data(self, spec: str, order: LoaderOrder) -> Iterator[str]:
         """Yield the folders that have an index.json."""
         yield "# The folder with index.json, of each reader."
-        yield f"folders = [{literal(str(order.dataset.data_dir or 'data'))}]"
+        yield f"folders = [{', '.join(_folders(order))}]"
+
+
+def _folders(order: LoaderOrder) -> list[str]:
+    sources: Iterable[Any] = [*order.origins.values()] or [order]
+    return [literal(str(one.dataset.data_dir or "data")) for one in sources]
 
 
 def _environment(config: LoaderConfig) -> None:
@@ -163,8 +190,9 @@ class Streaming(_OfShards):
         given |= _said(dataset, "local_world_size") | {"batch_size": batch}
         yield from call("dataset = StreamingDataset", keywords(given))
         for state in states:
-            whole = asdict(state)
-            yield f"dataset.load_state_dict({whole!r})"
+            yield "state = {"
+            yield from (f"    {literal(one)}: {of!r}," for one, of in asdict(state).items())
+            yield from ("}", "dataset.load_state_dict(state)")
         options = {"batch_size": literal(config.batch or int(batch)), **self.options(config)}
         yield from call("loader = StreamingDataLoader", ["dataset", *keywords(options)])
 
@@ -182,6 +210,18 @@ class Streaming(_OfShards):
             "initial_physical_nodes": work.initial or work.nodes,
         }
         return (LoaderCall(call="load_state_dict", arguments=arguments),)
+
+    def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
+        """Yield the parts of code that continues from a state."""
+        (state,) = self.calls(order.config, stop)
+        chain = streaming.chain_of(order.config)
+        stages = (chain.stages[0], streaming.LoadStateDict(**state.arguments))
+        kept = {"stages": Pipeline(source=chain.source, stages=stages), "first_epoch": 0}
+        config = replace(order.config, epochs=order.config.epochs - stop.epoch, **kept)
+        yield self.imports(config)
+        yield self.data(spec, order)
+        yield self.made(config)
+        yield self.loop(config)
 
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
         """Yield how another number of ranks continues."""
@@ -277,9 +317,9 @@ class WebDataset(_OfShards):
 
     def data(self, spec: str, order: LoaderOrder) -> Iterator[str]:
         """Yield the names of the shards of each reader."""
-        yield "# The tar files of each reader."
-        pattern = literal(f"{order.dataset.data_dir or 'data'}/*.tar")
-        yield f"urls = [sorted(glob.glob({pattern}))]"
+        yield from ("# The tar files of each reader.", "urls = []")
+        for folder in _folders(order):
+            yield f'urls.append(sorted(glob.glob({folder} + "/*.tar")))'
 
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the lines that make the dataset and its loader."""
@@ -316,7 +356,8 @@ def _made_of(name: str, pipeline: Pipeline, num_read: list[int]) -> Iterator[str
         num_read[0] += 1
         head = f"wds.{first.name}({', '.join(said)})"
         is_whole = isinstance(first, webdataset.WebDataset)
-        yield f"{name} = {head if is_whole else f'wds.DataPipeline({head})'}"
+        made = f"wds.{first.name}" if is_whole else "wds.DataPipeline"
+        yield from call(f"{name} = {made}", said if is_whole else [head])
         stages = stages[1:]
     yield from _composed(name, stages, is_fluid=isinstance(first, webdataset.WebDataset))
 
@@ -357,6 +398,12 @@ def _written(stage: Part) -> str:
 
 
 # Objects of the libraries, read back.
+
+_ONE_FOR_EACH = "the functions of map return a sample for each, and never None"
+_ITS_OWN_SEED = (
+    "the seed of a shuffle of shards was given, as WebDataset(seed=N); without it each run draws "
+    "another, and an object does not tell"
+)
 
 
 def read_streaming(given: Any) -> LoaderObject | None:
@@ -534,6 +581,8 @@ def _of_files(urls: list[str]) -> Read:
 
 def _object(loader: str, source: Any, stages: Any, settings: dict[str, Any]) -> LoaderObject:
     said = {name: value for name, value in settings.items() if value}
-    return LoaderObject(
-        loader=loader, stages=Pipeline(source=source, stages=tuple(stages)), settings=said
-    )
+    pipeline = Pipeline(source=source, stages=tuple(stages))
+    of = {type(part) for part in parts_of(pipeline)}
+    seeded = any(isinstance(one, webdataset.Shuffle) for one in stages) and loader == "webdataset"
+    assumed = [_ONE_FOR_EACH] * (webdataset.Map in of) + [_ITS_OWN_SEED] * seeded
+    return LoaderObject(loader=loader, stages=pipeline, settings=said, assumptions=tuple(assumed))

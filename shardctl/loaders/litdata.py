@@ -185,10 +185,11 @@ class _Chunks:
         for low, high in pairwise(bounds):
             first, last = np.searchsorted(ends, [low, high - 1], side="right").tolist()
             pieces = []
-            for at in range(first, last + 1) if low < high else ():
+            for at in range(first, last + 1):
                 chunk, before = int(order[at]), int(ends[at] - self.sizes[order[at]])
                 places = np.arange(max(low, before), min(ends[at], high)) - before
-                pieces.append((chunk, self.starts[chunk] + places))
+                if len(places):
+                    pieces.append((chunk, self.starts[chunk] + places))
             # Before, a chunk was known by its place among those of the worker.
             by_chunk = _is_from(config, _BLOCKS)
             row = [self.starts[:0]]

@@ -168,6 +168,7 @@ class Work:
         if len(stages) > 1:
             raise UsageError("one Stream(..) stands behind a reader")
         lengths, first = whole_shards(self._config, given.source)
+        lengths = lengths[lengths > 0]  # MosaicML writes no empty shard
         starts = first + np.cumsum(lengths) - lengths
         return (*stages, Stream())[0], lengths, starts  # type: ignore[return-value]
 
