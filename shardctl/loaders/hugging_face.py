@@ -23,16 +23,9 @@ from shardctl.loaders import hugging_face_eras as eras
 from shardctl.loaders import hugging_face_stages as calls
 from shardctl.loaders import hugging_face_streams as streams
 from shardctl.loaders import loader_sequence
-from shardctl.loaders.hugging_face_streams import (
-    Elements,
-    Node,
-    Stream,
-    in_turn,
-    indices,
-    taken_in_turn,
-)
+from shardctl.loaders.hugging_face_streams import Elements, Node, Stream, indices, taken_in_turn
 from shardctl.loaders.loader import release_of
-from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource, in_turn
 from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Pipeline, Read
