@@ -32,6 +32,11 @@ def rows(path: Path) -> dict[str, str]:
     return {name: text for name, _, text in parts}
 
 
+def values(path: Path, module: dict[str, Any]) -> dict[str, Any]:
+    """Return the lines `name: expression` of a file, evaluated among the names of a module."""
+    return {name: eval(text, module) for name, text in rows(path).items()}
+
+
 def assert_answers(path: Path, answer: Callable[[str], object]) -> None:
     """Compare answers with a file of lines `> question`, each with its answer below it.
 

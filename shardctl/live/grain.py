@@ -55,7 +55,7 @@ def stacked(indices):
             # The lines that are shown to users are the lines that run here.
             self.run(["import grain", *code.lines(code.chain)], names)
             iterator: Any = iter(names["loader"])
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, AttributeError) as error:
             raise refused("Grain", error) from error
         try:
             pieces = iterator

@@ -375,6 +375,12 @@ class PassedRows(Moved):
                 raise UsageError(f"filter: of {vain:,} examples none passes, and there is no end")
         self._kept = np.concatenate(pieces)
 
+    def before(self, number: int) -> int:
+        """Return how many of the first `number` elements of the other row pass."""
+        while self._looked < min(number, self.of.length):
+            self._look(len(self._kept) + 1)
+        return int(np.searchsorted(self._kept, number))
+
     def there(self, numbers: Int64s) -> Int64s:
         self._look(int(numbers.max(initial=-1)) + 1)
         return self._kept[numbers]

@@ -280,6 +280,8 @@ class RepeatIterDataset(GrainStage):
 
     def rows(self, of: Rows, at: At) -> Rows:
         """Return the epochs."""
+        if not of.length and self.num_epochs is None:
+            raise UsageError(f"{self.name}: of no elements, and Grain would look for one forever")
         # Of what has no end the second epoch never comes.
         return of if of.length >= ALL else rows.RepeatedRows(of, self.num_epochs, alike=True)
 
@@ -354,7 +356,7 @@ class Filter(GrainStage, stages.Filter):
         kept = at.reading.config.kept
         if kept is None or self.kept is None:
             raise UsageError(f"{self.name}: {self.why_open(None, None)}")
-        found = rows.FilteredRows(of, kept(self.name, self.kept))
+        found = rows.FilteredRows(of, kept(self))
         return found if at.kind == "map" else rows.PassedRows(found)
 
 
@@ -641,8 +643,9 @@ class Zip(Merging):
         lengths = {one.length for one in of}
         if len(lengths) > 1 and (is_map or self.strict):
             raise UsageError(f"{self.name}: Grain refuses datasets of several lengths")
-        if any(one.regular != ALL and not one.width for one in of):
-            raise UsageError(f"{self.name}: put filters behind it, or to_iter_dataset() before")
+        inner = (part for one in self.inputs for part in _parts_before(one, len(one.stages)))
+        if is_map and any(isinstance(part, Filter) for part in inner):
+            raise UsageError(f"{self.name}: of what a filter made None; put to_iter_dataset before")
         return rows.ZippedRows(of)
 
 

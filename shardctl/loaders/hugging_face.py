@@ -1,44 +1,108 @@
-"""The orders of Hugging Face Datasets: a `Dataset` read by index, or an `IterableDataset`."""
+"""The orders of Hugging Face Datasets: a `Dataset` read by index, or an `IterableDataset`.
+
+A chain of their calls is followed call by call; plain settings stand for a chain of two.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import deepcopy
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import option, refused
+from shardctl.base.text import quoted
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.loaders import hugging_face_eras, loader_sequence
+from shardctl.loaders import hugging_face_eras as eras
+from shardctl.loaders import hugging_face_stages as calls
+from shardctl.loaders import hugging_face_streams as streams
+from shardctl.loaders import loader_sequence
+from shardctl.loaders.hugging_face_streams import (
+    Elements,
+    Node,
+    Stream,
+    in_turn,
+    indices,
+    taken_in_turn,
+)
+from shardctl.loaders.loader import release_of
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource
+from shardctl.stages.part import Source, Stage
+from shardctl.stages.pipelines import parts_of
+from shardctl.stages.stages import Pipeline, Read
 from shardctl.tfdata.shuffle_buffer import MAX_BUFFER, check_buffer
 
+_NONE = np.empty(0, np.int64)
 _BYTES = 85  # of memory an example, of an epoch that is streamed
+SLICE = re.compile(r"(?:range\()?(\d*)\s*[:,]\s*(\d*)(?:\s*[:,]\s*(\d+))?\)?")
+_BATCHED = (
+    "map(batched=True) yields as many examples as it is given; one that yields more or fewer has "
+    "another order"
+)
+_EPOCHS = (
+    "set_epoch is called before each epoch; where it never is, all epochs are alike: "
+    "shuffle(.., set_epoch=False)"
+)
 
 
-def hugging_face_sequence(config: loader_sequence.LoaderConfig) -> loader_sequence.LoaderSequence:
+def hugging_face_sequence(config: LoaderConfig) -> LoaderSequence:
     """Return what one process of Hugging Face Datasets yields.
 
-    A `Dataset` is shuffled, then split by node, as training scripts do; the other way round is
-    another order. Of an `IterableDataset` both ways are one order.
+    By settings a `Dataset` is shuffled, then split by node, as training scripts do; the other way
+    round is another order. Of an `IterableDataset` both ways are one order.
 
     Raises:
         UsageError: `datasets` refuses these settings, or its version does not have them.
         UnpredictableOrderError: a shuffle without a seed.
     """
+    plain = config.stages is None
+    if plain:
+        _check_settings(config)
+        config = as_chain(config)
+    chain = _Chain(config, plain=plain)
+    return _sequence(config, chain, chain.made(config.stages or Pipeline()), plain=plain)
+
+
+def as_chain(config: LoaderConfig) -> LoaderConfig:
+    """Return settings as the chain that they stand for."""
+    stages = list[Stage]()
+    if config.seed is not None:
+        buffer, shards = config.buffer, config.input_shards
+        stages.append(
+            calls.Shuffle(seed=config.seed, buffer_size=buffer, max_buffer_input_shards=shards)
+        )
+    if config.shares:
+        strategy = STRATEGIES.get(config.host_by, "auto")
+        stages.append(calls.SplitByNode(strategy=strategy))  # type: ignore[arg-type]
+    source = LoaderSource(
+        first=0,
+        lengths=config.lengths,
+        shard_lengths=config.shard_lengths,
+        file_format=config.file_format,
+    )
+    pipeline = Pipeline(stages=tuple(stages))
+    return replace(
+        config, streaming=config.streams, stages=pipeline, sources={pipeline.source: source}
+    )
+
+
+# What `split_dataset_by_node` calls the ways to share.
+STRATEGIES = {"files": "shards", "examples": "examples"}
+
+
+def _check_settings(config: LoaderConfig) -> None:
+    """Refuse settings that have no chain, in the words of the command line."""
     if config.seed is not None and config.seed < 0:
         raise refused("{}: NumPy seeds are 0 or more", option("shuffle_seed", config.seed))
     if config.streams:
-        return _streamed(config)
-    return _by_index(config)
-
-
-def _by_index(config: loader_sequence.LoaderConfig) -> loader_sequence.LoaderSequence:
-    """`Dataset.shuffle(seed)`, then `split_dataset_by_node`: one run of examples a host.
-
-    A `Dataset` has no epochs: it is read in the same order each time.
-    """
+        _check_streaming(config, eras.era_of(config.version))
+        return
     if config.streaming is False and config.buffer is not None:
         raise refused(
             "{streaming=False} reads by index, and {} is of a stream; leave out one of them",
@@ -52,86 +116,50 @@ def _by_index(config: loader_sequence.LoaderConfig) -> loader_sequence.LoaderSeq
         )
     if config.input_shards is not None:
         raise refused("{} needs {streaming=True}", option("input_shards", config.input_shards))
-    n = config.num_examples
-    share = loader_sequence.even_share(config.num_examples, config.host, config.num_hosts)
-    if n and not share:
-        raise refused(
-            "{}: datasets raises IndexError for a host that gets none of {} examples",
-            option("host", f"{config.host}/{config.num_hosts}"),
-            n,
+
+
+def _check_streaming(config: LoaderConfig, era: eras.Era) -> None:
+    if config.buffer is not None:
+        if config.seed is None:
+            raise UnpredictableOrderError(
+                "IterableDataset.shuffle without a seed draws another order each time; "
+                f"{option('buffer', config.buffer)} needs --shuffle-seed N"
+            )
+        if config.buffer < 1:
+            raise refused(
+                "{}: the shuffle buffer holds 1 example or more", option("buffer", config.buffer)
+            )
+    if config.input_shards is not None:
+        given = option("input_shards", config.input_shards)
+        if config.seed is None:
+            raise refused("{} is read with {shuffle_seed=N} only", given)
+        _check_in_turn(config.version, era, given)
+    if config.shares and config.host_by != "even":
+        _check_strategy(config.version, era, option("host_by", config.host_by))
+        if config.host_by == "files" and len(config.lengths_of_shards) < config.num_hosts:
+            raise refused(
+                "{host_by=files}: datasets refuses strategy='shards' for {} shards on {} "
+                "hosts; {host_by=even} shares the examples",
+                len(config.lengths_of_shards),
+                config.num_hosts,
+            )
+
+
+def _check_in_turn(version: str, era: eras.Era, given: object) -> None:
+    if era.interleave == "never":
+        raise UsageError(
+            f"{given}: datasets {version} reads one shard after the other; "
+            "max_buffer_input_shards came with 5.0.0"
         )
-    shuffles = config.seed is not None
-    if shuffles:
-        _check_size(n)
-
-    def permutation(epoch: int) -> Int64s:
-        # A new generator of the same seed: every epoch has the same order.
-        return np.random.default_rng(config.seed).permutation(n)
-
-    found = loader_sequence.Dealt(
-        n,
-        # One contiguous run of the permutation for each host.
-        loader_sequence.Deal(first=share.start, size=config.whole_batches(len(share))),
-        epochs=config.epochs,
-        permutation=permutation if shuffles else None,
-        batch=config.batch,
-    )
-    found.is_shuffled_once = shuffles
-    return found
 
 
-def _streamed(config: loader_sequence.LoaderConfig) -> loader_sequence.LoaderSequence:
-    """`IterableDataset.shuffle(seed, buffer_size)`, split by node, read by a DataLoader's workers.
-
-    Each worker makes batches of its own, which are yielded in turn.
-    """
-    era = hugging_face_eras.era_of(config.version)
-    # What depends on the version first, then what depends on the format.
-    _check_streaming(config, era)
-    hugging_face_eras.check_tables(config)
-    streaming = Streaming(config, era)
-    block = config.batch or 1
-    drops = config.drop_remainder
-    epochs = range(config.first_epoch, config.first_epoch + config.epochs)
-    # Epochs may differ in size: another shuffle of the shards gives other shards to this host or
-    # worker.
-    of_workers = [streaming.sizes(epoch) for epoch in epochs]
-    _check_size(
-        max(map(sum, of_workers), default=0) * (1 if streaming.shares_shards else config.num_hosts)
-    )
-    # With drop_last each worker drops its own last partial batch.
-    kept = [[size // block * block if drops else size for size in sizes] for sizes in of_workers]
-    totals = [sum(sizes) for sizes in kept]
-
-    def epoch(number: int) -> Int64s:
-        read = streaming.workers(epochs[number])
-        # Workers without examples take no turn.
-        streams = [stream[:size] for stream, size in zip(read, kept[number], strict=True) if size]
-        if len(streams) < 2:
-            return streams[0] if streams else np.empty(0, np.int64)
-        return in_turn(streams, block)[0]
-
-    batches: loader_sequence.Batches | None = None
-    # Equal epochs and no workers: batches are in closed form.
-    if config.batch is not None and not config.workers and len(set(totals)) == 1:
-        batches = loader_sequence.EqualBatches(totals[0], block, epochs=len(totals))
-    elif config.batch is not None:
-        # Only lengths are needed, so arrays of one byte an example stand in.
-        lengths = [in_turn([np.empty(size, np.int8) for size in sizes], block)[1] for sizes in kept]
-        batches = loader_sequence.UnequalBatches(np.concatenate([np.empty(0, np.int64), *lengths]))
-    shuffles = config.seed is not None
-    # The buffer holds all: a uniform permutation.
-    whole = shuffles and not config.workers and streaming.buffer >= config.num_examples
-    found = loader_sequence.EpochByEpoch(
-        totals, epoch, batches=batches, shuffles=shuffles, is_uniform=whole
-    )
-    found.num_in_turn = streaming.num_in_turn
-    if config.num_hosts > 1 and streaming.shares_shards:
-        found.among = streaming.indices_of_shards(epochs[0]) if epochs else None
-    if config.num_hosts > 1 and not streaming.shares_shards:
-        found.num_read = config.num_examples  # all of it, of which one in so many is kept
-    found.assumptions = hugging_face_eras.assumed_of_streams(config)
-    return found
+def _check_strategy(version: str, era: eras.Era, given: object) -> None:
+    if not era.has_strategy:
+        raise refused(
+            "{}: split_dataset_by_node of datasets {} has no strategy; it came with 5.1.0",
+            given,
+            version,
+        )
 
 
 def _check_size(num_examples: int) -> None:
@@ -144,335 +172,470 @@ def _check_size(num_examples: int) -> None:
         )
 
 
-def _check_streaming(config: loader_sequence.LoaderConfig, era: hugging_face_eras.Era) -> None:
-    cut = config.cut_shards
-    if cut:
-        raise refused(
-            "Hugging Face streams whole shards, and the spec reads parts of {}; name whole "
-            "shards, or read by index with {streaming=False} and no {buffer}",
-            "a shard" if cut == 1 else f"{cut} shards",
-        )
-    if config.buffer is not None:
-        if config.seed is None:
-            raise UnpredictableOrderError(
-                "IterableDataset.shuffle without a seed draws another order each time; "
-                f"{option('buffer', config.buffer)} needs --shuffle-seed N"
-            )
-        if config.buffer < 1:
-            raise refused(
-                "{}: the shuffle buffer holds 1 example or more", option("buffer", config.buffer)
-            )
-        check_buffer(config.buffer)
-    if config.input_shards is not None:
-        given = option("input_shards", config.input_shards)
-        if config.seed is None:
-            raise refused("{} is read with {shuffle_seed=N} only", given)
-        if era.interleave == "never":
-            raise UsageError(
-                f"{given}: datasets {config.version} reads one shard after the other; "
-                "max_buffer_input_shards came with 5.0.0"
-            )
-    if config.shares and config.host_by != "even":
-        if not era.has_strategy:
-            raise refused(
-                "{}: split_dataset_by_node of datasets {} has no strategy; it came with 5.1.0",
-                option("host_by", config.host_by),
-                config.version,
-            )
-        if config.host_by == "files" and len(config.lengths_of_shards) < config.num_hosts:
-            raise refused(
-                "{host_by=files}: datasets refuses strategy='shards' for {} shards on {} "
-                "hosts; {host_by=even} shares the examples",
-                len(config.lengths_of_shards),
-                config.num_hosts,
-            )
+class _Chain:
+    """Follows the calls of a chain, each as the library does.
 
-
-# The order in which `IterableDataset` streams the examples of shards.
-
-_SEEDS = 1 << 63  # seeds are drawn below
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Reader:
-    """What one process, or one of its workers, reads of an epoch.
-
-    groups: shards that are read one after the other; the groups are read in turn.
-    generator: of the shuffle buffer, None where there is none.
-    step, offset: of the examples that come out, each `step`-th is yielded, from `offset` on.
+    assumed: what is taken for granted on the way, a sentence each.
     """
 
-    groups: list[Int64s]
-    generator: np.random.Generator | None
-    step: int = 1
-    offset: int = 0
+    def __init__(self, config: LoaderConfig, *, plain: bool) -> None:
+        self._config, self._plain = config, plain
+        self.era, self.assumed = eras.era_of(config.version), list[str]()
+        self.elements = Elements(config.num_examples)
+        given = config.file_format
+        # Files that `datasets` has no reader of are tables or rows, and the user says which.
+        self._is_unknown = config.arrow is None and bool(given) and not eras.is_read(given)
 
-    def size(self, lengths: Int64s) -> int:
-        """Return how many examples it yields."""
-        read = sum(int(lengths[group].sum()) for group in self.groups)
-        # Number of positions offset, offset + step, .. below what is read.
-        return len(range(self.offset, read, self.step))
-
-
-class Streaming:
-    """`IterableDataset.shuffle(seed, buffer_size)`, split by node, read by workers, by the epoch.
-
-    Hosts get shards where the number of shards is a multiple of theirs, else examples by stride;
-    `split_dataset_by_node` before `shuffle` or after it comes to the same.
-    """
-
-    def __init__(self, config: loader_sequence.LoaderConfig, era: hugging_face_eras.Era) -> None:
-        self._config, self._era = config, era
-        self._lengths = config.lengths_of_shards
-        # Index of the first example of each shard.
-        self._starts = np.cumsum(self._lengths) - self._lengths
-        self.buffer = hugging_face_eras.DEFAULT_BUFFER if config.buffer is None else config.buffer
-        self._tables = hugging_face_eras.of_tables(config)
-        self._inputs = config.input_shards or hugging_face_eras.DEFAULT_INPUT_SHARDS
-
-    def sizes(self, epoch: int) -> list[int]:
-        """Return how many examples each worker yields of an epoch."""
-        return [reader.size(self._lengths) for reader in self._readers(epoch)]
-
-    def workers(self, epoch: int) -> list[Int64s]:
-        """Return the indices that each worker yields of an epoch, in order."""
-        return [self._read(reader) for reader in self._readers(epoch)]
-
-    def indices_of_shards(self, epoch: int) -> list[range]:
-        """Return the indices in each shard that this process reads in an epoch, as they lie."""
-        groups = [group for reader in self._readers(epoch) for group in reader.groups]
-        shards = np.unique(np.concatenate([np.empty(0, np.int64), *groups]))
-        starts, lengths = self._starts[shards].tolist(), self._lengths[shards].tolist()
-        return [range(start, start + size) for start, size in zip(starts, lengths, strict=True)]
-
-    @property
-    def num_shards(self) -> int:
-        """Number of shards, as `IterableDataset.num_shards` counts them after a shuffle."""
-        return self._num_shards(self._groups_of_all(0))
-
-    @property
-    def shares_shards(self) -> bool:
-        """Whether hosts get shards of their own, not all examples by stride."""
-        return self._gets_shards(self.num_shards)
-
-    @property
-    def num_in_turn(self) -> int:
-        """How many shards fill the buffer in turn, if there are so many."""
-        return 1 if self._era.interleave == "never" else self._inputs
-
-    @property
-    def num_idle_workers(self) -> int:
-        """Number of workers of this process that get no shard."""
-        return sum(not reader.groups for reader in self._readers(0)) if self._config.workers else 0
-
-    def _readers(self, epoch: int) -> list[Reader]:
-        """Return what each worker reads, or the process itself where it has none."""
-        config, era = self._config, self._era
-        groups, generator = self._groups_of_all(epoch), self._generator(epoch)
-        step, offset = (config.num_hosts, config.host) if config.shares else (1, 0)
-        # Hosts get shards if they can be shared evenly; otherwise each takes every n-th example.
-        if config.shares and self._gets_shards(self._num_shards(groups)):
-            groups = [group[config.host :: config.num_hosts] for group in groups]
-            step, offset = 1, 0
-        # A worker gets no shard where it is one too many; of groups, none gets more than one.
-        num_shards = self._num_shards(groups)
-        # PyTorch's workers: worker w of k gets shards w, w + k, ..
-        stride = min(config.workers, num_shards) if config.workers else 1
-        in_parts = generator is not None and era.interleave == "apart" and self._inputs > 1
-        readers = []
-        for worker in range(config.workers or 1):
-            is_idle = config.workers and worker >= num_shards
-            own = [] if is_idle else [group[worker::stride] for group in groups]
-            if in_parts:
-                own = [part for group in own for part in _parts(group, self._inputs)]
-            seeded = self._of_worker(generator, worker) if config.workers else generator
-            readers.append(Reader(groups=own, generator=seeded, step=step, offset=offset))
-        return readers
-
-    def _groups_of_all(self, epoch: int) -> list[Int64s]:
-        """Return all shards in the order of an epoch, in the groups that `shuffle` makes of them.
-
-        There is one group unless `shuffle` itself has them read in turn.
-        """
-        era, shards = self._era, np.arange(len(self._lengths))
-        groups = [shards]
-        # In later eras the seed of the shuffle stays, and the epoch shuffles once more below.
-        rng = self._generator(0 if era.epochs_add_up else epoch)
-        if rng is not None:
-            rng.shuffle(shards)
-            if era.interleave == "together" and self._inputs > 1:
-                groups = _parts(shards, self._inputs)
-        if epoch and era.epochs_add_up:
-            # Each group is shuffled by a new generator of the epoch, so all of them by the same
-            # draws.
-            groups = [np.random.default_rng(epoch).permutation(group) for group in groups]
-        return groups
-
-    def _generator(self, epoch: int) -> np.random.Generator | None:
-        """Return the generator of the shuffle buffer in an epoch, before it draws anything."""
-        if self._config.seed is None:
-            return None
-        generator = np.random.default_rng(self._config.seed)
-        if not epoch:
-            return generator
-        # As `IterableDataset` does: a draw minus the epoch. Python's modulo keeps it in range.
-        seed = int(generator.integers(0, _SEEDS)) - epoch
-        return np.random.default_rng(seed % _SEEDS if not self._era.epochs_add_up else seed)
-
-    def _of_worker(
-        self, generator: np.random.Generator | None, worker: int
-    ) -> np.random.Generator | None:
-        """Return the generator of a worker's buffer."""
-        if generator is None or self._era.worker_seeds == "same":
-            return generator
-        if self._era.worker_seeds == "state":
-            state: int = generator.bit_generator.state["state"]["state"]
-            return np.random.default_rng(state + worker)
-        # `deepcopy`: the draw must not move the generator that the buffer uses.
-        return np.random.default_rng(int(deepcopy(generator).integers(0, _SEEDS)) - worker)
-
-    def _gets_shards(self, num_shards: int) -> bool:
-        if self._config.host_by == "even":
-            return num_shards % self._config.num_hosts == 0
-        return self._config.host_by == "files"
-
-    @staticmethod
-    def _num_shards(groups: list[Int64s]) -> int:
-        """Return `num_shards` as the library counts it: of several groups, that of the shortest."""
-        return min((len(group) for group in groups), default=0)
-
-    def _read(self, reader: Reader) -> Int64s:
-        """Return the indices that one reader yields."""
-        streams = [self._examples_of(group) for group in reader.groups]
-        if reader.generator is None:
-            # Without a shuffle: shard after shard, group after group.
-            read = np.concatenate([*streams, np.empty(0, np.int64)])
+    def made(self, pipeline: Pipeline) -> Stream:
+        """Return the dataset that a pipeline makes."""
+        source = pipeline.source
+        if isinstance(source, Read):
+            found = self._read(self._config.sources[source])
         else:
-            # How many rows the tables have that fill the buffer; 1 is as without tables.
-            by_tables = self._tables and self._era.by_halves
-            block = max(1, self.buffer // self._inputs) if by_tables else 1
-            stream, blocks = in_turn(streams, block)
-            # A generator is used once for each call; the copy starts at the same state.
-            generator = deepcopy(reader.generator)
-            if self._era.by_halves:
-                # Blocks of one row are the same as no blocks.
-                sizes = None if block == 1 else blocks
-                read = by_halves(stream, sizes, self.buffer, generator)
+            found = self._combined(source, [self.made(one) for one in source.fed_by])
+        for stage in pipeline.stages:
+            if isinstance(stage, calls.Map) and stage.batched:
+                self.assumed.append(_BATCHED)
+            if isinstance(stage, calls.SplitByNode):
+                found = self._split(stage, found)
             else:
-                read = one_for_one(stream, self.buffer, generator)
-        return read[reader.offset :: reader.step]
+                found = (self._of_rows if found.by_index else self._of_stream)(stage, found)
+        return found
 
-    def _examples_of(self, shards: Int64s) -> Int64s:
-        """Return the indices of the examples of shards, one shard after the other."""
-        lengths = self._lengths[shards]
-        ends = np.cumsum(lengths)
-        # index = start of the shard + offset in it, for all shards at once: repeat the difference,
-        # then add a running number.
-        found: Int64s = np.repeat(self._starts[shards] - (ends - lengths), lengths)
-        return found + np.arange(len(found))
+    def _rows(self, row: Int64s | range) -> Stream:
+        return Stream(node=streams.Shards(era=self.era, rows=(row,)), by_index=True)
+
+    def _read(self, source: LoaderSource) -> Stream:
+        if not self._config.streams:
+            return self._rows(source.indices)
+        lengths = source.lengths if source.shard_lengths is None else source.shard_lengths
+        cut = int((source.lengths != lengths[lengths > 0]).sum())
+        if cut:
+            raise refused(
+                "Hugging Face streams whole shards, and the spec reads parts of {}; name whole "
+                "shards, or read by index with {streaming=False} and no {buffer}",
+                "a shard" if cut == 1 else f"{cut} shards",
+            )
+        ends = source.first + np.cumsum(lengths)
+        shards = tuple(map(range, (ends - lengths).tolist(), ends.tolist()))
+        tables = self._is_unknown or eras.of_tables(self._config)
+        return Stream(node=streams.Shards(era=self.era, rows=shards, of_tables=tables))
+
+    def _combined(self, source: Source, found: list[Stream]) -> Stream:
+        first, name, version = found[0], source.name, self._config.version
+        never = isinstance(source, calls.Interleave) and 0 in (source.probabilities or ())
+        if never and source.stopping_strategy != "first_exhausted":  # type: ignore[attr-defined]
+            raise UsageError(f"{name}: an input of probability 0 never ends")
+        if (
+            len(
+                {
+                    (one.by_index, _depth(made))
+                    for one, made in zip(found, source.fed_by, strict=True)
+                }
+            )
+            > 1
+        ):
+            raise UsageError(f"{name}: datasets combines Datasets, or streams, of one kind of rows")
+        if first.by_index:
+            rows = [indices(one.row) for one in found]
+            whole = np.concatenate(rows)
+            if isinstance(source, calls.Interleave):
+                sizes = list(map(len, rows))
+                sources, places = _interleaved(source, sizes)
+                whole = whole[np.cumsum([0, *sizes])[sources] + places]
+            return self._rows(whole)
+        self._check_version(name)
+        if not all(len(one.node.read(1)) for one in found):
+            raise UsageError(f"{name}: datasets raises StopIteration for a stream without examples")
+        if len({(one.rank, one.world_size, one.strategy) for one in found}) > 1:
+            raise UsageError(
+                f"{name}: datasets refuses inputs that are split by node in other ways"
+            )
+        if first.world_size and isinstance(source, calls.Concatenate) and self._before(5, 2):
+            raise UsageError(f"{name}: datasets {version} forgets the split of its inputs")
+        given: dict[str, Any] = {"era": self.era, "inputs": tuple(one.node for one in found)}
+        node: Node = streams.Concatenated(**given)
+        if isinstance(source, calls.Interleave):
+            drawn = source.probabilities
+            rng = None if drawn is None else np.random.default_rng(source.seed)
+            strategy = source.stopping_strategy
+            node = streams.Cycled(strategy=strategy, rng=rng, probabilities=drawn, **given)
+        return replace(first, node=node)
+
+    def _check_version(self, name: str) -> None:
+        if not self.era.epochs_add_up:
+            version = self._config.version
+            raise UsageError(f"{name}: known of streams from datasets 4.6.0 on, not of {version}")
+
+    def _before(self, *version: int) -> bool:
+        return (release_of(self._config.version) or version) < version
+
+    def _part(self, name: str, count: int | None, index: int | None) -> tuple[int, int]:
+        """Return which part a call keeps, and of how many: that of the host where it says none."""
+        config = self._config
+        if count is not None and index is not None:
+            return index, count
+        if not config.shares:
+            raise refused("{stages}: {} says no part; give its numbers, or {}", name, "--host I/N")
+        return config.host, config.num_hosts
+
+    def _split(self, stage: calls.SplitByNode, found: Stream) -> Stream:
+        rank, count = self._part(stage.name, stage.world_size, stage.rank)
+        strategy: str = stage.strategy
+        if found.by_index:
+            n = len(found.row)
+            share = loader_sequence.even_share(n, rank, count)
+            if strategy != "auto":
+                raise UsageError(f"{stage.name}: a Dataset is split by strategy='auto' only")
+            if n and not share:
+                raise refused(
+                    "{}: datasets raises IndexError for a host that gets none of {} examples",
+                    option("host", f"{rank}/{count}"),
+                    n,
+                )
+            return self._rows(found.row[share.start : share.stop])
+        if strategy != "auto":
+            _check_strategy(self._config.version, self.era, f"strategy={strategy!r}")
+        if found.world_size:
+            if strategy not in ("auto", found.strategy):
+                raise UsageError(f"{stage.name}: datasets refuses another strategy the second time")
+            rank, strategy = count * found.rank + rank, found.strategy
+        total = count * (found.world_size or 1)
+        split = replace(found, rank=rank, world_size=total, strategy=strategy)
+        split.shares_shards()  # which refuses too few
+        return split
+
+    # A `Dataset`.
+
+    def _of_rows(self, stage: Stage, found: Stream) -> Stream:
+        row, n = found.row, len(found.row)
+        match stage:
+            case calls.Shuffle():
+                if (stage.buffer_size, stage.max_buffer_input_shards) != (None, None):
+                    raise refused(
+                        "{stages}: shuffle: buffer_size and max_buffer_input_shards are of a "
+                        "stream; {streaming=True}, or to_iterable_dataset before it"
+                    )
+                _check_size(n)
+                row = _at(row, _permutation(stage.seed, n))
+            case calls.Select():
+                row = _at(row, _places_of(stage.indices, n))
+            case calls.TrainTestSplit():
+                row = _at(row, _train_test(stage, n))
+            case calls.Shard():
+                row = row[self._shard_of_rows(stage, n)]
+            case calls.Skip() | calls.Take():
+                is_take = isinstance(stage, calls.Take)
+                if stage.n > n and not (is_take and not self._before(5, 2)):
+                    raise UsageError(
+                        f"{stage.name}: datasets raises IndexError: n={stage.n} of {n}"
+                    )
+                row = row[: stage.n] if is_take else row[stage.n :]
+            case calls.ToIterable():
+                return self._to_stream(stage, row)
+            case calls.Repeat() if stage.num_times is None:
+                raise UsageError("repeat: a Dataset has no repeat without end; give num_times")
+            case calls.Repeat() | calls.Batch() | calls.Filter():
+                row = self._node(stage, found).read()
+                if n and isinstance(stage, calls.Batch) and not len(row):
+                    raise UsageError(
+                        "batch: of a Dataset without a whole batch datasets drops none"
+                    )
+        return self._rows(row)
+
+    def _shard_of_rows(self, stage: calls.Shard, n: int) -> slice:
+        index, count = self._part(stage.name, stage.num_shards, stage.index)
+        share = loader_sequence.even_share(n, index, count)
+        contiguous = not self._before(3, 1) if stage.contiguous is None else stage.contiguous
+        if contiguous and n and not share:
+            raise UsageError(
+                f"shard: datasets raises IndexError: no part {index} of {count} of {n}"
+            )
+        return slice(share.start, share.stop) if contiguous else slice(index, None, count)
+
+    def _to_stream(self, stage: calls.ToIterable, row: Int64s | range) -> Stream:
+        n, count = len(row), stage.num_shards
+        if count > n:
+            raise UsageError(
+                f"to_iterable_dataset: datasets refuses {count} shards of {n} examples"
+            )
+        shares = (loader_sequence.even_share(n, part, count) for part in range(count))
+        shards = tuple(row[one.start : one.stop] for one in shares)
+        self._is_unknown = False
+        return Stream(node=streams.Shards(era=self.era, rows=shards, of_tables=True))
+
+    # An `IterableDataset`.
+
+    def _of_stream(self, stage: Stage, found: Stream) -> Stream:
+        if isinstance(stage, calls.Shuffle):
+            return self._shuffled(stage, found)
+        self._check_version(stage.name)
+        if isinstance(stage, calls.Shard):
+            index, count = self._part(stage.name, stage.num_shards, stage.index)
+            contiguous = stage.contiguous is not False
+            return replace(found, node=found.node.shard(count, index, contiguous=contiguous))
+        return replace(found, node=self._node(stage, found))
+
+    def _node(self, stage: Stage, found: Stream) -> Node:
+        """Return the node of a call that both have."""
+        given: dict[str, Any] = {"era": self.era, "inputs": (found.node,)}
+        match stage:
+            case calls.Skip() | calls.Take():
+                takes, splits = isinstance(stage, calls.Take), not found.world_size
+                if not takes and found.node.has_tables and self.era.interleave == "never":
+                    raise UsageError("skip: of tables known from datasets 5.0.0 on; map before it")
+                return streams.Cut(n=stage.n, takes=takes, splits=splits, **given)
+            case calls.Repeat():
+                return streams.Repeated(times=stage.num_times, **given)
+            case calls.Batch():
+                drops, of = stage.drop_last_batch, self.elements
+                return streams.Batched(size=stage.batch_size, drops=drops, elements=of, **given)
+            case calls.Filter():
+                return streams.Filtered(passes=self._passes(stage), **given)
+            case calls.Map():
+                return streams.Mapped(**given)
+            case calls.Columns() if not isinstance(stage, calls.FlattenIndices):
+                return found.node
+        raise UsageError(f"{stage.name}: a Dataset has this call, and a stream has not")
+
+    def _passes(self, stage: calls.Filter) -> Callable[[Int64s], Int64s]:
+        assert self._config.kept is not None
+        passes = self._config.kept(stage)
+
+        def of(elements: Int64s) -> Int64s:
+            if self.elements.has_batches(elements):
+                raise UsageError("filter: its file is of single examples; put it before batch")
+            return passes(elements)
+
+        return of
+
+    def _shuffled(self, stage: calls.Shuffle, found: Stream) -> Stream:
+        era, config = self.era, self._config
+        buffer = eras.DEFAULT_BUFFER if stage.buffer_size is None else stage.buffer_size
+        check_buffer(buffer)
+        mixed = (one for one in found.node.within if isinstance(one, streams.Concatenated))
+        if era.by_halves and any(
+            len({one.has_tables for one in each.inputs}) > 1 for each in mixed
+        ):
+            raise UsageError("shuffle: of rows and tables together it depends on the tables' sizes")
+        given = stage.max_buffer_input_shards
+        if given is not None:
+            _check_in_turn(config.version, era, f"max_buffer_input_shards={given}")
+        in_turn = eras.DEFAULT_INPUT_SHARDS if given is None else given
+        rng = np.random.default_rng(stage.seed)
+        shuffled = found.shuffle(rng, buffer, 1 if era.interleave == "never" else in_turn)
+        rows = streams.table_rows(buffer, shuffled.num_in_turn)
+        tells = era.by_halves and eras.tells_tables(buffer, rows, found.node.num_shards)
+        if tells and found.node.has_tables:
+            if self._is_unknown:
+                raise eras.refused_format(config.file_format)
+            if config.arrow is None and self._plain:
+                self.assumed.append(eras.ROWS)
+        return shuffled
 
 
-def _parts(shards: Int64s, most: int) -> list[Int64s]:
-    """Return shards in up to `most` runs of nearly one length, the longer ones first."""
-    if not len(shards):
-        return []
-    return np.array_split(shards, min(len(shards), most))
+def _at(row: Int64s | range, places: Int64s | slice) -> Int64s | range:
+    """Return the rows at some places."""
+    if isinstance(places, slice):
+        return row[places]
+    # Of all rows as stored the places are the rows: hosts share one array.
+    is_all = isinstance(row, range) and (row.start, row.step) == (0, 1)
+    return places if is_all else indices(row)[places]
 
 
-# The shuffle buffers of `IterableDataset`, and streams that are read in turn.
+def _depth(pipeline: Pipeline) -> int:
+    """Return how many batches are around an example."""
+    around = sum(isinstance(stage, calls.Batch) for stage in pipeline.stages)
+    return around + sum(map(_depth, pipeline.source.fed_by[:1]))
 
-# Random numbers that the buffer draws at once: `_iter_random_indices(random_batch_size)`.
-_DRAWN_AT_ONCE = 1000
+
+@lru_cache(1)
+def _permutation(seed: int | None, n: int) -> Int64s:
+    """Return the order of `Dataset.shuffle`, which is the same for every host and epoch."""
+    return np.random.default_rng(seed).permutation(n)
 
 
-def in_turn(streams: Sequence[Int64s], block: int) -> tuple[Int64s, Int64s]:
-    """Return `block` of each stream in turn until all are read, and the lengths of those blocks.
+def _interleaved(source: calls.Interleave, sizes: list[int]) -> tuple[Int64s, Int64s]:
+    """Return (which Dataset, which of its rows), as `_interleave_map_style_datasets` takes them."""
+    strategy, drawn = source.stopping_strategy, source.probabilities
+    if 0 in sizes:
+        raise UsageError(f"{source.name}: datasets refuses a Dataset without examples")
+    if drawn is not None:
+        return taken_in_turn(sizes, None, strategy, np.random.default_rng(source.seed), drawn)
+    if strategy == "all_exhausted_without_replacement":
+        return taken_in_turn(sizes, None, strategy)
+    # In whole rounds, unlike a stream.
+    rounds = (min if strategy == "first_exhausted" else max)(sizes)
+    turns = np.arange(rounds * len(sizes))
+    return turns % len(sizes), turns // len(sizes) % np.array(sizes)[turns % len(sizes)]
 
-    >>> in_turn([np.array([1, 2, 3]), np.array([7])], 2)
-    (array([1, 2, 7, 3]), array([2, 1, 1]))
+
+def _places_of(given: str | tuple[int, ...], size: int) -> Int64s | slice:
+    """Return the places that `select` is given: a list, a slice, or a file of them."""
+    found: Any = given
+    if isinstance(given, str) and (text := SLICE.fullmatch(given)):
+        start, stop, step = (int(part) if part else None for part in text.groups())
+        if max(stop or 0, (start or 0) + 1) <= size:
+            return slice(start, stop, step)
+        found = [max(stop or 0, start or 0)]
+    elif isinstance(given, str):
+        try:
+            found = Path(given).read_text(encoding="utf-8").split()
+            found = np.array(found, np.int64)
+        except (OSError, ValueError, OverflowError) as error:
+            raise UsageError(
+                f"select: {quoted(given)} is no slice as '100:200', and no file of indices, one a "
+                f"line ({error})"
+            ) from None
+    places = np.array(found, np.int64)
+    if len(places) and not 0 <= places.min() <= places.max() < size:
+        raise UsageError(f"select: datasets raises IndexError: {places.max()} of {size} examples")
+    return places
+
+
+def _train_test(stage: calls.TrainTestSplit, n: int) -> Int64s | slice:
+    """Return the places of a part. Source: arrow_dataset.py, Dataset.train_test_split."""
+    test, train = stage.test_size, stage.train_size
+    if not n:
+        return slice(None)
+    test = 0.25 if test is None and train is None else test
+    for size in (test, train):
+        if size is not None and not 0 < size < (n if isinstance(size, int) else 1):
+            raise UsageError(f"train_test_split: {size}: a share, or a part of {n}, is needed")
+    num_test = math.ceil(test * n) if isinstance(test, float) else test
+    num_train = math.floor(train * n) if isinstance(train, float) else train
+    num_train = n - (num_test or 0) if num_train is None else num_train
+    num_test = n - num_train if num_test is None else num_test
+    if num_train + num_test > n or not num_train:
+        raise UsageError(f"train_test_split: {num_train} and {num_test} of {n} examples: no split")
+    # The test part comes first where it is shuffled, else last.
+    first = num_test if stage.shuffle else 0
+    part = slice(first, first + num_train)
+    if stage.split == "test":
+        part = slice(num_test) if stage.shuffle else slice(num_train, num_train + num_test)
+    _check_size(n)
+    return _permutation(stage.seed, n)[part] if stage.shuffle else part
+
+
+def _sequence(
+    config: LoaderConfig, chain: _Chain, stream: Stream, *, plain: bool
+) -> LoaderSequence:
+    """Return what a DataLoader yields.
+
+    Each worker of a stream makes batches of its own, which are yielded in turn. A Dataset has no
+    epochs: it is read in the same order each time, with workers or without.
     """
-    sizes, rounds = [], []
-    for stream in streams:
-        # Block lengths of a stream: `full` whole ones, then the rest.
-        full, rest = divmod(len(stream), block)
-        sizes.append(np.append(np.full(full, block, np.int64), [rest] if rest else []))
-        rounds.append(np.arange(len(sizes[-1])))
-    if not streams:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    # Stable sort by round: block r of each stream, in the order of the streams.
-    order = np.argsort(np.concatenate(rounds), kind="stable")
-    lengths = np.concatenate(sizes).astype(np.int64)
-    starts = np.cumsum(lengths) - lengths
-    lengths, starts = lengths[order], starts[order]
-    # Where each block begins in the result, so that its examples follow one another from there.
-    shift = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-    # Example i of the result is at i + shift in the concatenated streams.
-    return np.concatenate(streams)[np.arange(len(shift)) + shift], lengths
+    pipeline = config.stages or Pipeline()
+    parts = list(parts_of(pipeline))
+    batched = any(isinstance(part, calls.Batch) for part in parts)
+    row = stream.row if stream.by_index else None
+    if isinstance(row, range) and row.step == 1:  # read as stored: no example is listed
+        deal = loader_sequence.Deal(first=row.start, size=config.whole_batches(len(row)))
+        stored: dict[str, Any] = {"epochs": config.epochs, "permutation": None}
+        return loader_sequence.Dealt(config.num_examples, deal, batch=config.batch, **stored)
+    block, drops = config.batch or 1, config.drop_remainder
+    never = any(isinstance(part, calls.Shuffle) and part.set_epoch is False for part in parts)
+    epochs = [0 if never else config.first_epoch + number for number in range(config.epochs)]
+    # Workers without shards take no turn.
+    workers = [[one for one in stream.workers(each, config.workers) if one] for each in epochs]
 
+    def read(number: int, most: int | None = None) -> tuple[Int64s, Int64s]:
+        """Return the examples of an epoch, and how many of them each batch has."""
+        rows = [one.read(most) for one in workers[number]]
+        if drops:  # with drop_last each worker drops its own last partial batch
+            rows = [row[: len(row) // block * block] for row in rows]
+        order, sizes = in_turn(rows, block)
+        examples, widths = chain.elements.examples(order)
+        return examples, np.diff(np.cumsum([0, *widths])[np.cumsum([0, *sizes])])
 
-def one_for_one(stream: Int64s, size: int, generator: np.random.Generator) -> Int64s:
-    """Return a stream through a buffer that yields an example for each that comes.
-
-    What a draw takes is what came when the place was drawn before, or what filled it at first, so
-    no step waits for another.
-    """
-    # The buffer never fills: the library shuffles what it holds.
-    if len(stream) <= size:
-        left = stream.copy()
-        generator.shuffle(left)
-        return left
-    steps = len(stream) - size
-    # The library draws indices 1,000 at a time, so the generator must be moved as far.
-    drawn = -(-steps // _DRAWN_AT_ONCE) * _DRAWN_AT_ONCE
-    # places[s] is the buffer slot that step s yields and fills again with example size + s.
-    places = generator.integers(0, size, size=drawn)[:steps]
-    by_place = np.argsort(places, kind="stable")
-    sorted_places = places[by_place]
-    # Steps by slot, in order of time. A slot's earlier step put there what its next step takes.
-    again = sorted_places[1:] == sorted_places[:-1]
-    taken = np.empty(steps, np.int64)
-    # At first a slot holds example number `slot`; later, what the step before put there: size +
-    # that step.
-    taken[by_place] = sorted_places
-    taken[by_place[1:][again]] = by_place[:-1][again] + size
-    left = np.arange(size)
-    # The last step of each slot leaves its example in the buffer.
-    last = np.append(~again, True)
-    left[sorted_places[last]] = by_place[last] + size
-    generator.shuffle(left)
-    return np.concatenate([stream[taken], stream[left]])
-
-
-def by_halves(
-    stream: Int64s, blocks: Int64s | None, size: int, generator: np.random.Generator
-) -> Int64s:
-    """Return a stream through a buffer that, when it is full, yields all but half its size.
-
-    It takes blocks whole, so it may hold more than `size` then; `blocks` are their lengths, None
-    where examples come one by one.
-    """
-    if size == 1 and blocks is None:
-        return stream.copy()  # each is yielded as it comes, and one alone draws nothing
-    # What stays in the buffer after each output.
-    keep = size // 2
-    ends = None if blocks is None else np.cumsum(blocks)
-    found = np.empty(len(stream), np.int64)
-    held, read, done = stream[:0], 0, 0
-    while True:
-        # Read until the buffer is full.
-        upto = read + size - len(held)
-        if ends is not None and upto <= len(stream):
-            # Whole blocks only: the first end at or beyond.
-            upto = int(ends[np.searchsorted(ends, upto)])
-        if upto > len(stream):
-            break
-        held = np.concatenate([held, stream[read:upto]])
-        # All that is held is permuted, and all but `keep` are yielded.
-        held = held[generator.permutation(len(held))]
-        count = len(held) - keep
-        found[done : done + count] = held[:count]
-        held, read, done = held[count:], upto, done + count
-    # At the end of the stream the rest is permuted once more.
-    held = np.concatenate([held, stream[read:]])
-    found[done:] = held[generator.permutation(len(held))] if len(held) else held
+    found: LoaderSequence
+    if pipeline.never_ends:
+        found = loader_sequence.Followed(
+            lambda: _followed(lambda turns: read(0, turns * block)),
+            epoch_size=config.num_examples,
+            batches=config.batch is not None or batched,
+            is_endless=True,
+        )
+    else:
+        times = 1 if stream.shares_shards() else stream.world_size
+        found = _epoch_by_epoch(config, workers, read, batched=batched, times_read=times)
+    found.shuffles = any(isinstance(part, calls.Shuffle | calls.TrainTestSplit) for part in parts)
+    found.shuffles |= any(getattr(part, "probabilities", None) is not None for part in parts)
+    # An index, or a buffer that holds all: a uniform permutation.
+    is_whole = stream.by_index or (0 < config.num_examples <= stream.buffer and not config.workers)
+    keeps = calls.Shuffle | calls.SplitByNode | calls.Map | calls.Columns
+    is_row = isinstance(pipeline.source, Read)
+    is_row &= all(isinstance(stage, keeps) for stage in pipeline.stages)
+    found.is_uniform = found.shuffles and is_whole and is_row
+    found.is_shuffled_once = found.shuffles and stream.by_index
+    if not stream.by_index:
+        found.num_in_turn = stream.num_in_turn
+        if stream.world_size > 1 and not stream.shares_shards():
+            found.num_read = config.num_examples  # all of it, of which one in so many is kept
+        elif stream.world_size > 1 and epochs:
+            leaves = (leaf for one in workers[0] for leaf in one.within)
+            rows = [row for leaf in leaves if isinstance(leaf, streams.Shards) for row in leaf.rows]
+            pieces = {row for row in rows if isinstance(row, range) and row}
+            found.among = sorted(pieces, key=lambda row: row.start)
+    assumed = chain.assumed
+    if plain and config.num_hosts > 1 and not stream.by_index:
+        assumed = [*assumed, eras.BY_NODE]
+    if not plain and not never and not stream.by_index and epochs not in ([], [0]):
+        assumed = [*assumed, _EPOCHS]
+    found.assumptions = tuple(dict.fromkeys(assumed))
     return found
+
+
+def _epoch_by_epoch(
+    config: LoaderConfig,
+    workers: list[list[Node]],
+    read: Callable[[int], tuple[Int64s, Int64s]],
+    *,
+    batched: bool,
+    times_read: int,
+) -> LoaderSequence:
+    """Return epochs that have an end; only those of batches are read before they are asked for.
+
+    times_read: how many times as many examples are read as are yielded.
+    """
+    block, drops = config.batch or 1, config.drop_remainder
+    # Epochs may differ in size: another shuffle of the shards gives other shards to this host or
+    # worker.
+    sizes = [[one.count() for one in each] for each in workers]
+    _check_size(max(map(sum, sizes), default=0) * times_read)
+    kept = [[size // block * block if drops else size for size in each] for each in sizes]
+    totals = [sum(each) for each in kept]
+    batches: loader_sequence.Batches | None = None
+    if batched:
+        steps = [read(number)[1] for number in range(len(workers))]
+        batches = loader_sequence.UnequalBatches(np.concatenate([_NONE, *steps]))
+        totals = [int(each.sum()) for each in steps]
+    # Equal epochs and no workers: batches are in closed form.
+    elif config.batch is not None and len(set(totals)) == 1 == max(map(len, kept)):
+        batches = loader_sequence.EqualBatches(totals[0], block, epochs=len(totals))
+    elif config.batch is not None:
+        # Only lengths are needed, so arrays of one byte an example stand in.
+        lengths = [in_turn([np.empty(size, np.int8) for size in each], block)[1] for each in kept]
+        batches = loader_sequence.UnequalBatches(np.concatenate([_NONE, *lengths]))
+    return loader_sequence.EpochByEpoch(totals, lambda number: read(number)[0], batches=batches)
+
+
+def _followed(
+    read: Callable[[int], tuple[Int64s, Int64s]],
+) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
+    """Yield what has no end; it is read from its start again, each time twice as many turns."""
+    turns, num_examples, num_steps = 1 << 10, 0, 0
+    while True:
+        examples, steps = read(turns)
+        new, new_steps = examples[num_examples:], steps[num_steps:]
+        if not len(new):
+            return
+        yield new, new_steps, np.zeros_like(new)
+        turns, num_examples, num_steps = 2 * turns, len(examples), len(steps)
+
+
+def stream_of(config: LoaderConfig) -> Stream | None:
+    """Return the stream that a process reads, None of a Dataset."""
+    config = as_chain(config) if config.stages is None else config
+    found = _Chain(config, plain=False).made(config.stages or Pipeline())
+    return None if found.by_index else found

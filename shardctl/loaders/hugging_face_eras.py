@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from shardctl.base.phrase import refused
+from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.loaders.loader_sequence import LoaderConfig
@@ -136,48 +137,33 @@ def is_read(file_format: str) -> bool:
     return file_format in _OF_TABLES | _OF_ROWS
 
 
-def check_tables(config: LoaderConfig) -> None:
-    """Refuse a shuffle whose order tells tables from rows, of files that `datasets` cannot read.
-
-    Raises:
-        UsageError: names the switch that says which.
-    """
-    known = config.arrow is not None or not config.file_format or is_read(config.file_format)
-    if known or not _tells_tables(config):
-        return
-    raise refused(
+def refused_format(file_format: str) -> UsageError:
+    """Return the error of a shuffle that tells tables from rows, of files it cannot read."""
+    return refused(
         "datasets has no reader of {} files, and shuffles tables and rows differently; give "
         "{arrow=True} for tables (Parquet, Arrow, to_iterable_dataset), {arrow=False} for rows",
-        config.file_format,
+        file_format,
     )
 
 
-def assumed_of_streams(config: LoaderConfig) -> tuple[str, ...]:
-    """Return what is taken for granted of a stream, a sentence each."""
-    found = list[str]()
-    if config.arrow is None and of_tables(config) and _tells_tables(config):
-        found.append(
-            "no map, filter, remove_columns, rename_column, rename_columns or add_column stands "
-            "before shuffle: they make rows of tables, which is another order, --no-arrow; --arrow "
-            "leaves this out"
-        )
-    if config.num_hosts > 1:
-        found.append(
-            "hosts share the stream by split_dataset_by_node; a Trainer or Accelerator that is "
-            "given the stream shares it in another way"
-        )
-    return tuple(found)
+def tells_tables(buffer: int, rows: int, num_shards: int) -> bool:
+    """Return whether a shuffle of tables has another order than one of rows.
 
-
-def _tells_tables(config: LoaderConfig) -> bool:
-    """Return whether a shuffle of tables has another order than one of rows."""
-    # Eras before `by_halves` shuffle rows and tables alike.
-    if config.seed is None or not era_of(config.version).by_halves:
-        return False
-    buffer = DEFAULT_BUFFER if config.buffer is None else config.buffer
-    rows = buffer // (config.input_shards or DEFAULT_INPUT_SHARDS)
+    rows: of a table that fills the buffer.
+    """
     if rows < 2:
         return False  # tables of one row
     # The buffer takes whole tables: of one shard these are the same examples where they fit.
     fits = buffer % rows == 0 == (buffer - buffer // 2) % rows
-    return len(config.lengths_of_shards) > 1 or not fits
+    return num_shards > 1 or not fits
+
+
+# What is taken for granted of a stream that settings describe.
+ROWS = (
+    "no map, filter, remove_columns, rename_column, rename_columns or add_column stands before "
+    "shuffle: they make rows of tables, which is another order, --no-arrow; --arrow leaves this out"
+)
+BY_NODE = (
+    "hosts share the stream by split_dataset_by_node; a Trainer or Accelerator that is given the "
+    "stream shares it in another way"
+)

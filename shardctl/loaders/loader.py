@@ -299,12 +299,14 @@ _HF = Loader(
     ),
     takes=_words(
         "shuffle_seed epochs pass_index host host_by workers batch drop_remainder "
-        "streaming buffer input_shards arrow"
+        "streaming buffer input_shards arrow stages"
     ),
     shares_by="split_dataset_by_node",
     rule="shardctl.loaders.hugging_face:hugging_face_sequence",
     calls="shardctl.live.hugging_face:HuggingFace",
     changes="shardctl.loaders.hugging_face_eras:changed_between",
+    stages="shardctl.loaders.hugging_face_stages",
+    in_stages=_words("shuffle_seed buffer input_shards"),
     shares_are_assumed=True,
     default_buffer=DEFAULT_BUFFER,
 )

@@ -15,7 +15,7 @@ from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from shardctl.stages.stages import Pipeline, Read
+    from shardctl.stages.stages import ByData, Pipeline, Read
 
 ENDLESS = 1 << 40  # positions of what has no end that can be asked for, as of any order
 _NONE = np.empty(0, np.int64)
@@ -451,7 +451,7 @@ class LoaderConfig:
     file_format: of the record files, "" where the examples are not read from any.
     stages: the chain of calls that makes the loader, None where settings say it.
     sources: what each reader of the chain reads, their examples counted one reader after the other.
-    kept: of the name of a stage and the file of its scan, what says whether indices pass.
+    kept: returns what the file of a stage (`ByData`) says of examples, by their indices.
 
     Settings that are not given are None or False.
     """
@@ -481,7 +481,7 @@ class LoaderConfig:
     shard_lengths: Int64s | None = None
     stages: Pipeline | None = None
     sources: Mapping[Read, LoaderSource] = field(default_factory=dict)
-    kept: Callable[[str, str], Callable[[Int64s], Int64s]] | None = None
+    kept: Callable[[ByData], Callable[[Int64s], Int64s]] | None = None
 
     @property
     def num_examples(self) -> int:

@@ -228,7 +228,7 @@ def _rows(script: Script, row: Row) -> tuple[Callable[[int], Permutation] | None
         generator = generator if is_own else Generator(generator.int64())
         start, draws = _stateful(row, config, base if is_own else 0)
         seeds, again, is_shared = False, 0, True
-    elif prepared is not None and config.num_hosts > 1 and not prepared.dispatch_batches and seeds:
+    elif not is_own and _gets_generator(prepared, config):
         # prepare_data_loader gives it a generator, the same in all processes.
         generator, start, again, seeds, is_shared = Generator(generator.int64()), 0, 0, False, False
     step = (_NUMBER if seeds else draws) + again
@@ -238,6 +238,11 @@ def _rows(script: Script, row: Row) -> tuple[Callable[[int], Permutation] | None
         return row.order(Generator(there.int64()) if seeds else there)
 
     return order, is_shared
+
+
+def _gets_generator(prepared: calls.Prepare | None, config: LoaderConfig) -> bool:
+    shards = prepared is not None and config.num_hosts > 1 and not prepared.dispatch_batches
+    return shards and not (prepared is not None and prepared.use_seedable_sampler)
 
 
 def _own(row: Row) -> Generator:
@@ -271,6 +276,8 @@ def _dealt(script: Script) -> LoaderSequence:
         )
     batch = config.batch if batch is None else batch
     drops = (script.drops or config.drop_remainder) and batch is not None
+    if script.drops and batch is None:
+        raise UsageError("DataLoader: drop_last=True needs a batch size, as torch says")
     if prepared is not None and batch is None:  # prepare_data_loader drops the sampler, too
         raise refused(
             "Accelerate deals whole batches to its processes; give {batch=N} of one process"
@@ -288,7 +295,7 @@ def _dealt(script: Script) -> LoaderSequence:
         deal, batch = _deal(script, row.size, batch, drops)
         size = None if batch is None else batch * script.steps
         is_whole = order is None or row.is_permutation
-        if is_whole and script.elements == range(row.size):
+        if is_whole and isinstance(script.elements, range) and script.elements == range(row.size):
             found: LoaderSequence = Dealt(
                 row.size, deal, epochs=config.epochs, permutation=order, batch=size
             )
@@ -409,8 +416,8 @@ def _dispatched(
             piece, share = np.concatenate([piece, first]), share + 1
         found.append(piece[host * share : (host + 1) * share])
         start += length
-    if not all(map(len, found[1:])):
-        raise UsageError("Accelerate would give this process a batch without any example")
+    if not rounds or not all(map(len, found[1:])):
+        raise UsageError("dispatch_batches: a process gets no example, where Accelerate fails")
     return np.concatenate(found), np.array([len(piece) for piece in found[1:]], np.int64)
 
 

@@ -427,6 +427,7 @@ class DistributedSampler(Sampler):
 class LengthGroupedSampler(Sampler):
     """The Trainer's `group_by_length`: elements of similar lengths come together."""
 
+    of = ""
     at = "transformers.trainer_pt_utils"
     name = "LengthGroupedSampler"
     effect = "puts elements of similar lengths together"

@@ -6,7 +6,8 @@ here: which version of the loader's library is in force, and whether its rule is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ from shardctl.spec.reads import Reads, joined, reads_of
 from shardctl.spec.subsplit import SplitRange
 
 if TYPE_CHECKING:
-    from shardctl.stages.stages import Read
+    from shardctl.stages.stages import ByData, Read
 
 
 class LoaderOrder(Order):
@@ -121,10 +122,11 @@ class LoaderOrder(Order):
         """What the order depends on although no setting states it, a sentence each."""
         return (*self._assumptions, *self.sequence.assumptions)
 
-    def _kept(self, call: str, path: str) -> Callable[[Int64s], Int64s]:
-        """Return what a stage does to examples by the file of its scan, by their indices."""
-        values = provided("kept")(call, path, self.codes).values
-        return lambda indices: values(self.codes_of(indices))
+    def assuming(self, assumptions: Iterable[str]) -> LoaderOrder:
+        """Return the same order with other assumptions of its caller."""
+        made = copy(self)
+        made._assumptions = tuple(assumptions)
+        return made
 
     def _sources(self, parts: Mapping[Read, Sequence[SplitRange]]) -> dict[Read, LoaderSource]:
         """Return what the readers of a chain read, counted one after the other as `codes_of`."""
@@ -139,6 +141,14 @@ class LoaderOrder(Order):
             )
             first += int(reads.take.sum())
         return found
+
+    def _kept(self, stage: ByData) -> Callable[[Int64s], Int64s]:
+        """Return what the file of a stage says of examples, by the indices that the loader counts.
+
+        A method, and no function of this order's own: orders go to worker processes.
+        """
+        kept = provided("kept")(stage.name, stage.kept, self.codes)
+        return lambda indices: kept.values(self.codes_of(indices))
 
     @staticmethod
     def _lengths_of_shards(ranges: Sequence[SplitRange], reads: Reads) -> Int64s:
@@ -155,6 +165,13 @@ class LoaderOrder(Order):
     def has_steps(self) -> bool:
         """Whether examples come in batches."""
         return self.sequence.batches is not None
+
+    @property
+    def batch_size(self) -> int | None:
+        """Number of examples in the first batch, which a chain may form; None where there is none."""
+        if self.config.stages is None:
+            return super().batch_size
+        return len(self.positions_in_step(0)) if self.has_steps and self.num_steps else None
 
     def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         # An index is computed from its position alone, so any piece costs the same.

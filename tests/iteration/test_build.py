@@ -166,7 +166,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-@fuzzed(6)
+@fuzzed(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_pipelines_hand_out_what_tensorflow_does(kind: str, num_cases: int) -> None:
     rng = random_of_a_fuzz_run() if num_cases == FUZZ else random.Random(kind)

@@ -13,7 +13,7 @@ from shardctl.verbs.lint.context import LintContext, Read
 from shardctl.verbs.lint.rule import Violation, rule
 
 if TYPE_CHECKING:
-    from shardctl.loaders.hugging_face import Streaming
+    from shardctl.loaders.hugging_face_streams import Stream
     from shardctl.order.loader_order import LoaderOrder
 
 _GRAIN = ("grain",)
@@ -196,11 +196,11 @@ def hosts_read_everything(context: LintContext) -> Iterator[Violation]:
     """Find hosts that share examples of a stream by stride without having asked for it."""
     for read, order, streaming in _streamed(context):
         asked = order.config
-        if asked.num_hosts == 1 or asked.host_by != "even" or streaming.shares_shards:
+        if asked.num_hosts == 1 or streaming.strategy != "auto" or streaming.shares_shards():
             continue
         files, hosts, now = len(asked.lengths_of_shards), asked.num_hosts, ""
-        if streaming.num_shards != files:
-            now = f" (after the shuffle they count as {streaming.num_shards:,})"
+        if streaming.node.num_shards != files:
+            now = f" (after the shuffle they count as {streaming.node.num_shards:,})"
         fix = f"a multiple of {hosts} as the number of shards"
         if files >= hosts and era_of(order.version).has_strategy:
             fix = f"{fix}, or --host-by files"
@@ -213,7 +213,8 @@ def hosts_read_everything(context: LintContext) -> Iterator[Violation]:
 def idle_workers(context: LintContext) -> Iterator[Violation]:
     """Find worker processes that get no shard."""
     for read, order, streaming in _streamed(context):
-        idle, workers = streaming.num_idle_workers, order.config.workers
+        workers = order.config.workers
+        idle = streaming.workers(0, workers).count(None)
         if idle:
             fix = f"{option('workers', workers - idle)}, or more shards"
             yield Violation(f"{idle:,} of {counted(workers, 'worker')} get no shard", fix, read)
@@ -227,7 +228,7 @@ def small_stream_buffer(context: LintContext) -> Iterator[Violation]:
         in_turn = min(files, streaming.num_in_turn)
         # Examples in the shards that are read in turn, on average.
         filling = read.num_examples * in_turn // files
-        if order.config.seed is None or streaming.buffer * _FAR_SMALLER > filling:
+        if not streaming.buffer or streaming.buffer * _FAR_SMALLER > filling:
             continue
         shards = "one shard" if in_turn == 1 else f"{in_turn:,} shards in turn"
         held = f"the buffer holds {streaming.buffer:,} examples, and {shards} with {filling:,}"
@@ -235,9 +236,10 @@ def small_stream_buffer(context: LintContext) -> Iterator[Violation]:
         yield Violation(why, f"{option('buffer', filling)}, or smaller shards", read)
 
 
-def _streamed(context: LintContext) -> Iterator[tuple[Read, LoaderOrder, Streaming]]:
-    from shardctl.loaders.hugging_face import Streaming  # NumPy
+def _streamed(context: LintContext) -> Iterator[tuple[Read, LoaderOrder, Stream]]:
+    from shardctl.loaders.hugging_face import stream_of  # NumPy
 
     for read, order in _orders(context):
-        if order.config.streams:
-            yield read, order, Streaming(order.config, era_of(order.version))
+        stream = stream_of(order.config)
+        if stream is not None:
+            yield read, order, stream

@@ -1,0 +1,270 @@
+"""The states of iterators over Grain's chains: written for a place, and read back to it.
+
+As Grain writes them from 0.2.16 on: `get_state` and `set_state` in dataset/transformations/.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shardctl.base.text import choices
+from shardctl.errors import UsageError
+from shardctl.loaders import grain_stages as ast
+from shardctl.loaders.grain_rows import MergedRows, PassedRows, Rows
+from shardctl.loaders.grain_stages import Reading
+from shardctl.loaders.loader import release_of
+from shardctl.loaders.loader_sequence import LoaderConfig
+from shardctl.stages.stages import Pipeline
+
+_FIRST = (0, 2, 16)  # before it states of windows and workers have other fields
+_AS_BEFORE = (ast.Seed, ast.Map, ast.Prefetch, ast.WithOptions)
+_LAST_SEEN = "last_seen_indices"
+
+
+def state_of(config: LoaderConfig, elements: int, like: Mapping[str, Any] | None = None) -> Any:
+    """Return the state of an iterator that has yielded so many elements.
+
+    like: any state of the same DataLoader, whose sampler and data source it names.
+
+    Raises:
+        UsageError: what the iterator would write is not known.
+    """
+    chain = ast.chain_of(config) if config.stages is None else config.stages
+    reading = Reading(config=config)
+    if not isinstance(chain.stages[0] if chain.stages else None, ast.IndexSampler):
+        return _Place(reading, chain, len(chain.stages)).state(elements)
+    if like is None or _LAST_SEEN not in like:
+        raise UsageError(
+            "a DataLoader writes what its sampler and its data source are; give like=STATE, any "
+            "state of the same loader"
+        )
+    return dict(like) | _of_data_loader(reading, chain, elements, like["worker_count"])
+
+
+def elements_of(config: LoaderConfig, state: Mapping[str, Any]) -> int:
+    """Return how many elements an iterator has yielded, by its state.
+
+    Raises:
+        UsageError: it is no state of such a chain.
+    """
+    chain = ast.chain_of(config) if config.stages is None else config.stages
+    place = _Place(Reading(config=config), chain, len(chain.stages))
+    if _LAST_SEEN not in state:
+        return place.elements(state)
+    last = state[_LAST_SEEN]
+    index, count = _shard(place.reading, chain)
+    workers = max(len(last), 1)
+    own = [(last[str(worker)] - index) // count for worker in range(workers)]
+    states = [{"next_index": (at - worker) // workers + 1} for worker, at in enumerate(own)]
+    return place.elements({"iterators_in_use_states": states} if workers > 1 else states[0])
+
+
+def _of_data_loader(
+    reading: Reading, chain: Pipeline, elements: int, workers: int
+) -> dict[str, Any]:
+    state = _Place(reading, chain, len(chain.stages)).state(elements)
+    states = state.get("iterators_in_use_states", [state])
+    index, count = _shard(reading, chain)
+    first, step = index - len(states) * count, len(states) * count
+    # Of every worker the index that it has read last, as the sampler counts for all shards.
+    return {
+        _LAST_SEEN: {
+            str(worker): first + worker * count + of["next_index"] * step
+            for worker, of in enumerate(states)
+        },
+        "last_worker_index": state.get("next_index_in_cycle", 0) - 1,
+        "worker_count": workers,
+    }
+
+
+def _shard(reading: Reading, chain: Pipeline) -> tuple[int, int]:
+    sampler = chain.stages[0]
+    assert isinstance(sampler, ast.IndexSampler)
+    return sampler.shard(reading.config)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """An iterator: of what is behind the first `behind` stages of a chain, as one worker reads."""
+
+    reading: Reading
+    pipeline: Pipeline
+    behind: int
+
+    @property
+    def rows(self) -> Rows:
+        return self.reading.rows(self.pipeline, self.behind)
+
+    @property
+    def before(self) -> _Place:
+        """The iterator that this one asks."""
+        return replace(self, behind=self.behind - 1)
+
+    @property
+    def _part(self) -> Any:
+        if self.behind and ast.kind_of(self.pipeline, self.behind) == "map":
+            return None  # an iterator over a MapDataset
+        return self.pipeline.stages[self.behind - 1] if self.behind else self.pipeline.source
+
+    @property
+    def inputs(self) -> list[_Place]:
+        """The iterators that workers are, or that a mixture takes from."""
+        part = self._part
+        if isinstance(part, ast.Workers):
+            deals = [(worker, part.workers) for worker in range(part.workers)]
+            return [
+                replace(self.before, reading=replace(self.reading, deal=deal))
+                for deal in (deals if len(deals) > 1 else [None])
+            ]
+        return [_Place(self.reading, one, len(one.stages)) for one in part.inputs]
+
+    def state(self, count: int) -> dict[str, Any]:
+        """Return the state after so many elements."""
+        match part := self._part:
+            case ast.Workers() if part.workers:
+                return self._turns(count)
+            case ast.InterleaveIterDataset():
+                return self._turns(count)
+            case ast.Mix() if part.kinds == {"iter"}:
+                taken = self._taken(count)
+                parents = [one.state(own) for one, own in zip(self.inputs, taken, strict=True)]
+                return {"parents": parents, "index": count, "stop": False}
+            case ast.Zip() if part.kinds == {"iter"}:
+                return {"parents": [one.state(count) for one in self.inputs]}
+            case ast.Workers() | ast.Seed() | ast.Prefetch() | ast.WithOptions():
+                return self.before.state(count)
+            case ast.MapWithIndex():
+                return {"parent": self.before.state(count), "counter": count}
+            case ast.RandomMap():
+                return {"parent": self.before.state(count), "index_for_rng": count}
+            case ast.Map():
+                return self.before.state(count)
+            case ast.Batch():
+                return self.before.state(min(count * part.batch_size, self.before.rows.length))
+            case ast.Filter():
+                return self.before.state(_read(self.rows, count))
+            case ast.LimitIterDataset():
+                return {"parent": self.before.state(count), "count_elements_read": count}
+            case ast.RepeatIterDataset():
+                epoch, within = divmod(count, max(self.before.rows.length, 1))
+                return {"parent": self.before.state(within), "epoch": epoch}
+            case ast.WindowShuffleIterDataset():
+                self._check_version(part.name)
+                window, within = divmod(count, part.window_size)
+                return {
+                    "parent_window_start_state": self.before.state(window * part.window_size),
+                    "window_index": window,
+                    "pos_in_window": within,
+                }
+        return {"next_index": _read(self._iterated, count)}
+
+    @property
+    def _iterated(self) -> Rows:
+        return ast.iterated(self.rows, self.pipeline, self.behind)
+
+    def elements(self, state: Any) -> int:
+        """Return after how many elements a state is."""
+        part = self._part
+        try:
+            found = self._elements(part, state)
+        except (KeyError, TypeError, AttributeError):
+            known = choices(state) if isinstance(state, Mapping) else repr(state)[:40]
+            raise UsageError(f"the state is of another chain than this one: {known}") from None
+        if not 0 <= found <= self.rows.length:
+            raise UsageError(f"the state is of another chain: {found} elements of it")
+        return found
+
+    def _elements(self, part: Any, state: Any) -> int:
+        match part:
+            case ast.InterleaveIterDataset() | ast.Workers() if self.inputs[1:]:
+                states = state["iterators_in_use_states"]
+                taken = [
+                    0 if own is None else one.elements(own)
+                    for one, own in zip(self.inputs, states, strict=True)
+                ]
+                if taken != self._taken(sum(taken)):
+                    raise UsageError(f"the state is of other turns: {taken} elements of each")
+                return sum(taken)
+            case ast.Workers() if part.workers:
+                return self.inputs[0].elements((state["iterators_in_use_states"] or [None])[0])
+            case ast.Mix() if part.kinds == {"iter"}:
+                return int(state["index"])
+            case ast.Zip() if part.kinds == {"iter"}:
+                return self.inputs[0].elements(state["parents"][0])
+            case ast.LimitIterDataset():
+                return int(state["count_elements_read"])
+            case ast.MapWithIndex() | ast.RandomMap():
+                return self.before.elements(state["parent"])
+            case ast.RepeatIterDataset():
+                own = self.before.elements(state["parent"])
+                return int(state["epoch"]) * self.before.rows.length + own
+            case ast.WindowShuffleIterDataset():
+                start = self.before.elements(state["parent_window_start_state"])
+                return start + int(state["pos_in_window"])
+            case ast.Batch():
+                size, own = part.batch_size, self.before.elements(state)
+                if own % size and own != self.before.rows.length:
+                    raise UsageError(f"the state is in the midst of a batch of {size}: {own}")
+                return min(-(-own // size), self.rows.length)
+            case ast.Filter():
+                return _passed(self.rows, self.before.elements(state))
+            case ast.Workers() | ast.Seed() | ast.Map() | ast.Prefetch() | ast.WithOptions():
+                return self.before.elements(state)
+        return _passed(self._iterated, int(state["next_index"]))
+
+    def _taken(self, count: int) -> list[int]:
+        """Return how many elements of each input are among the first `count`."""
+        merged = self.rows
+        if not isinstance(merged, MergedRows):
+            return [count]
+        return [
+            bisect_left(
+                range(min(row.length, count)),
+                count,
+                key=lambda own, place=place: int(merged.number_of(place, np.array([own]))[0]),
+            )
+            for place, row in enumerate(merged.rows)
+        ]
+
+    def _turns(self, count: int) -> dict[str, Any]:
+        part, inputs = self._part, self.inputs
+        self._check_version(part.name)
+        number = len(inputs)
+        if getattr(part, "cycle_length", number) < number:
+            raise UsageError(f"{part.name}: its state is not known of more datasets than a cycle")
+        merged, slot = self.rows, 0
+        if isinstance(merged, MergedRows) and count < merged.length:
+            slot = int(merged.route(np.array([count]))[0][0])
+        taken = self._taken(count)
+        return {
+            "next_index_in_cycle": slot,
+            "next_index_in_datasets": number,
+            "iterators_in_use_indices": list(range(number)),
+            "iterators_in_use_states": [
+                one.state(own) for one, own in zip(inputs, taken, strict=True)
+            ],
+            "exhausted": [0] * number,
+            "future_states": {},
+        }
+
+    def _check_version(self, name: str) -> None:
+        version = self.reading.config.version
+        if (release_of(version) or _FIRST) < _FIRST:
+            raise UsageError(f"{name}: its state is known of Grain 0.2.16 and newer, not {version}")
+
+
+def _read(rows: Rows, count: int) -> int:
+    """Return how many elements are read for the first `count` of what passes."""
+    if not isinstance(rows, PassedRows):
+        return count
+    return int(rows.there(np.array([count - 1]))[0]) + 1 if count else 0
+
+
+def _passed(rows: Rows, read: int) -> int:
+    """Return how many of the elements that were read have passed."""
+    return rows.before(read) if isinstance(rows, PassedRows) else read
