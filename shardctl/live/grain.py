@@ -105,7 +105,7 @@ def stacked(indices):
         self._parse_flags()
         try:
             return _over_indices(value, indices)
-        except _NeedsElements:
+        except _NeedsElementsError:
             return None
 
     def imports(self, config: LoaderConfig) -> Iterable[str]:
@@ -459,7 +459,7 @@ class _Reading:
         raise _unknown(made)
 
 
-class _NeedsElements(Exception):
+class _NeedsElementsError(Exception):
     """A stage decides by what is in an element."""
 
 
@@ -467,7 +467,7 @@ def _over_indices(made: Any, indices: Mapping[int, range]) -> Any:
     """Return a dataset, or a DataLoader, with indices in the place of sources, without maps."""
     name = type(made).__name__
     if name.startswith(("Filter", "FlatMap")):
-        raise _NeedsElements
+        raise _NeedsElementsError
     if name.startswith(("MapMap", "MapIter", "MapWithIndex", "RandomMap")):
         return _over_indices(_parent(made), indices)
     changed = copy(made)
@@ -476,7 +476,7 @@ def _over_indices(made: Any, indices: Mapping[int, range]) -> Any:
     if name == "DataLoader":
         bases = [{base.__name__ for base in type(one).__mro__} for one in made._operations]
         if any("Filter" in kinds for kinds in bases):
-            raise _NeedsElements
+            raise _NeedsElementsError
         operations = zip(made._operations, bases, strict=True)
         return type(made)(
             data_source=indices[id(made._data_source)],

@@ -68,7 +68,11 @@ def read_object(made: Any) -> LoaderObject | None:
 
 @pytest.fixture(autouse=True)
 def script(shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    added = {"takes": ("stages", "batch", "host"), "packages": ("rowslib",), "reads": f"{__name__}:read_object"}
+    added = {
+        "takes": ("stages", "batch", "host"),
+        "packages": ("rowslib",),
+        "reads": f"{__name__}:read_object",
+    }
     monkeypatch.setitem(LOADERS, toy.NAME, replace(toy.LOADER, **added))  # type: ignore[arg-type]
     Path("train.py").write_text(SCRIPT)
     yield
@@ -79,7 +83,7 @@ def test_its_stages_and_order_are_inspected(shardctl: Shardctl) -> None:
     found = json.loads(shardctl("inspect", "train.py:make", "-f", "json").stdout)
     (pipeline,) = found["pipelines"]
     calls = [stage["call"] for stage in pipeline["stages"]]
-    assert calls == ["range(5)", "reverse", "pack(2)"] and found["predictable"]
+    assert (calls, found["predictable"]) == (["range(5)", "reverse", "pack(2)"], True)
     assert shardctl("inspect", "train.py:make", "-o", "shardctl.yaml").exit_code == 0
     assert json.loads(shardctl("simulate", "-f", "json").stdout)["ids"] == [4, 3, 2, 1, 0]
     ran = shardctl("inspect", "train.py:several", "-f", "json")
@@ -88,7 +92,7 @@ def test_its_stages_and_order_are_inspected(shardctl: Shardctl) -> None:
 
 def test_an_object_itself_is_inspected() -> None:
     found = shardctl.inspect(Rows("abc", ("reverse", ()), ("pack", (2,))))
-    assert found.predictable and found.ids().tolist() == [2, 1, 0]
+    assert (found.predictable, found.ids().tolist()) == (True, [2, 1, 0])
     assert shardctl.tfds.verify_dataset(Rows("abc", ("reverse", ()))).equal
 
 
@@ -106,11 +110,15 @@ def test_an_object_itself_is_inspected() -> None:
 )
 def test_what_it_yields_is_compared(name: str, code: int, said: str, shardctl: Shardctl) -> None:
     ran = shardctl("verify", f"train.py:{name}")
-    assert said in ran.stdout + ran.stderr and ran.exit_code == code
+    assert ran.exit_code == code, ran.stderr
+    assert said in ran.stdout + ran.stderr
 
 
 def test_batches_are_taken_apart() -> None:
-    assert rows_of([np.array([[1], [2]]), ["a", "b"]], 2) == [[np.array([1]), "a"], [np.array([2]), "b"]]
+    assert rows_of([np.array([[1], [2]]), ["a", "b"]], 2) == [
+        [np.array([1]), "a"],
+        [np.array([2]), "b"],
+    ]
     assert rows_of(["a", "b"], 2) == ["a", "b"]
     assert [*map(int, rows_of(np.array([[1, 2], [3, 4]]), 4))] == [1, 2, 3, 4]
 
@@ -120,7 +128,14 @@ def test_batches_are_taken_apart() -> None:
     [
         *("simulate -f python", "resume --consumed 3", "resume --consumed 3 --prove"),
         *("resume --consumed 3 -f json", "hosts --hosts 2", "eval --hosts 2", "quality", "lint"),
-        *("report", "report -f html -o r.html", "config", "snapshot", "locate --position 3", "plan train"),
+        *(
+            "report",
+            "report -f html -o r.html",
+            "config",
+            "snapshot",
+            "locate --position 3",
+            "plan train",
+        ),
     ],
 )
 @pytest.mark.parametrize(
@@ -149,7 +164,8 @@ def plain(): return grain.MapDataset.source(Source()).shuffle(seed=1).repeat(2).
 def loader():
     shards = grain.sharding.ShardOptions(1, 2)
     sampler = grain.samplers.IndexSampler(20, shards, shuffle=True, seed=7, num_epochs=2)
-    return grain.DataLoader(data_source=Source(), sampler=sampler, operations=[grain.transforms.Batch(4)])
+    batch = [grain.transforms.Batch(4)]
+    return grain.DataLoader(data_source=Source(), sampler=sampler, operations=batch)
 """
 
 
@@ -159,7 +175,8 @@ def test_objects_of_grain_yield_what_is_predicted(name: str, shardctl: Shardctl)
     pytest.importorskip("grain")
     Path("real.py").write_text(GRAIN)
     ran = shardctl("verify", f"real.py:{name}")
-    assert ran.exit_code == 0 and "as predicted" in ran.stdout, ran.stderr
+    assert ran.exit_code == 0, ran.stderr
+    assert "as predicted" in ran.stdout
 
 
 IMPORTS = """
@@ -172,7 +189,9 @@ finally: print("tensorflow" in sys.modules, file=sys.stderr)
 
 def imported(script: str) -> tuple[str, str]:
     Path("real.py").write_text(script)
-    ran = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=False
+    )
     return ran.stdout, ran.stderr.splitlines()[-1]
 
 
@@ -186,4 +205,4 @@ def test_lines_of_a_script_that_imports_late_are_seen() -> None:
     late = "def make():\n  import tensorflow as tf\n  return tf.data.Dataset.range(5).batch(2)\n"
     shown, has_tensorflow = imported(late)
     stages = json.loads(shown)["pipelines"][0]["stages"]
-    assert [one["line"] for one in stages] == [3, 3] and has_tensorflow == "True"
+    assert ([one["line"] for one in stages], has_tensorflow) == ([3, 3], "True")
