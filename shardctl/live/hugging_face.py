@@ -58,6 +58,12 @@ class HuggingFace(OfDataLoader):
         self.run([*self._of_chain(config), *self.made(config)], names)
         return names
 
+    def example(self, source: Any, index: int) -> Any:
+        """Return an example of a source, of a Dataset the row of its table."""
+        if hasattr(source, "fast_slice"):
+            return source.fast_slice(index, 1).to_pylist()[0]
+        return source[index]
+
     def epoch_setter(self, config: LoaderConfig) -> str:
         """Return the stream; a Dataset has no set_epoch, since all its epochs have one order."""
         shuffles = _of_kind(_chain(config), stages.Shuffle)
@@ -481,8 +487,22 @@ class _OfObject:
         even = sorted(len(even_share(sum(sizes), at, count)) for at in range(count))
         if sorted(sizes) != even or any(one._indices is not None for one in shards):
             raise _unknown("to_iterable_dataset of a Dataset with indices, or of which shards left")
-        read = reader_of(range(sum(sizes)), self._known)
+        read = reader_of(_Rows(shards), self._known)
         return Pipeline(source=read, stages=(stages.ToIterable(num_shards=count),))
+
+
+class _Rows(list[Any]):
+    """The rows of Datasets one after the other; it is the list of these, as long as their rows."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self))
+
+    def __getitem__(self, index: Any) -> Any:
+        for shard in self:
+            if index < len(shard):
+                return shard[index]
+            index -= len(shard)
+        raise IndexError(index)
 
 
 _COMBINED = tuple(
