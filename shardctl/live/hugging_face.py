@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from importlib import metadata
 from itertools import count, islice
 from typing import Any
@@ -492,13 +493,25 @@ class _OfObject:
 
 
 class _Rows(list[Any]):
-    """The rows of Datasets one after the other; it is the list of these, as long as their rows."""
+    """The rows of a Dataset in shards: the list of these, in whatever order, as long as its rows."""
+
+    @cached_property
+    def stored(self) -> list[Any]:
+        """The shards as they are stored; a shuffle of the stream has moved them."""
+        first = [one._data.table.column(0).chunk(0) for one in filter(len, self)]
+        if len({one.buffers()[-1].address for one in first}) > 1:
+            raise UsageError(
+                "where the shards of the stream lie in its Dataset cannot be seen, as they are of "
+                "several tables; verify --loader hf with its --stages compares indices"
+            )
+        offsets = {id(one): at.offset for one, at in zip(filter(len, self), first, strict=True)}
+        return sorted(filter(len, self), key=lambda one: offsets[id(one)])
 
     def __len__(self) -> int:
         return sum(map(len, self))
 
     def __getitem__(self, index: Any) -> Any:
-        for shard in self:
+        for shard in self.stored:
             if index < len(shard):
                 return shard[index]
             index -= len(shard)
