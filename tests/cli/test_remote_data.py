@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.byte_sources import in_memory
 from tests.cli.conftest import Shardctl
 from tests.golden import listed
-from tests.remote_copies import in_memory
 from tests.tfds_datasets import write_dataset
 
 LENGTHS = {"train": [30, 0, 50, 20], "test": [7, 6]}
