@@ -39,9 +39,7 @@ def there(data: Path) -> str:
 
 
 ORDER = ("--shuffle-seed", "3", "--buffer", "10", "--buffer-seed", "4", "--batch", "8")
-COMMANDS: tuple[tuple[str, ...], ...] = listed(
-    Path(__file__).with_name("remote_data.txt"), globals()
-)
+COMMANDS = listed(Path(__file__).with_name("remote_data.txt"), globals())
 
 
 def answer(shardctl: Shardctl, place: str, command: tuple[str, ...]) -> tuple[str, str, int]:
