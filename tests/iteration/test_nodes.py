@@ -268,7 +268,7 @@ def test_what_is_left_of_a_repeat_of_perhaps_nothing_is_not_certain() -> None:
         assert pass_of(f"zip([{text}, range(50)])").pulled == min(50, pass_of(text).pulled)
     with pytest.raises(UsageError, match="of a dataset without end never fills its buffer"):
         shuffle_of(Repeat(Source(range(8)), None), WHOLE_DATASET)
-    kept = Kept(values=lambda codes: codes > 2)
+    kept = Kept(values=lambda codes: (codes > 2).astype(np.int64))
     assert not Asserted(Regrouped(Source(range(8)), kept), 8).is_counted
 
 
