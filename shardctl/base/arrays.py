@@ -91,6 +91,15 @@ def aligned(ones: Iterable[Int64s], twos: Iterable[Int64s]) -> Iterator[tuple[In
         left, right = left[size:], right[size:]
 
 
+def spans(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield the pieces of [start, stop) that have a size, the last one what is left.
+
+    >>> list(spans(3, 8, 2))
+    [(3, 5), (5, 7), (7, 8)]
+    """
+    return ((first, min(first + size, stop)) for first in range(start, stop, size))
+
+
 def constant(value: int, count: int) -> Int64s:
     """Return int64[count] of one value in the memory of one; it cannot be written to."""
     return np.broadcast_to(np.int64(value), count)
