@@ -200,6 +200,8 @@ def call_of_hosts(settings: ReadSettings) -> str:
     >>> call_of_hosts(ReadSettings(loader="torch"))
     'DistributedSampler'
     """
+    if settings.stages is not None:
+        return "--stages"
     return settings.reader.shares_by or settings.reader.title
 
 
