@@ -235,6 +235,26 @@ class FlattenIndices(Columns):
     name = "flatten_indices"
 
 
+class WithFormat(Columns):
+    """`ds.with_format(type)`: keeps the order; of tables, as "arrow", a map keeps these too."""
+
+    name = "with_format"
+    parameters = (parts.value("type"),)
+    type: str | None = None
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
+        """Return the stage."""
+        return (cls(type=values.get("type")),)
+
+
+class Reshard(parts.Stage):
+    """`ds.reshard()`: of a generator nothing; Parquet files fall into their row groups."""
+
+    name = "reshard"
+    effect = "splits the shards of files further"
+
+
 class ToIterable(parts.Stage):
     """`ds.to_iterable_dataset(num_shards)`: a stream of tables, in shards of nearly one length."""
 

@@ -22,7 +22,7 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders import torch_stages as calls
-from shardctl.loaders.hugging_face import in_turn
+from shardctl.loaders.hugging_face_streams import in_turn
 from shardctl.loaders.loader_sequence import (
     Deal,
     Dealt,

@@ -100,7 +100,7 @@ def drawn(random: Random, version: str, share_of_workers: float = 0.05) -> tuple
     text = chain(random, len(inputs), streams=streams, is_new=is_new)
     if not streams and random.random() < 0.2:
         text = f"{text} | to_iterable_dataset(2) | {stage(random, streams=True, is_new=is_new)}"
-    given = {"streaming": streams, "arrow": random.random() < 0.5}
+    given: dict[str, Any] = {"streaming": streams, "arrow": random.random() < 0.5}
     given |= {"first_epoch": random.choice((0, 0, 1, 2)), "epochs": random.choice((1, 1, 2))}
     given |= {"batch": random.choice((None, 2, 5)), "drop_remainder": random.random() < 0.3}
     workers = random.choice((1, 2, 3)) if random.random() < share_of_workers else 0
@@ -126,7 +126,7 @@ def read_back(config: LoaderConfig) -> tuple[list[int], list[int]]:
     if not streams:  # rows of the object's own table
         rows = np.array(obj._data["index"])
         source = LoaderSource(first=0, lengths=np.array([len(rows)]))
-    own = {"stages": found.stages, "sources": {read: source}, "streaming": streams}
+    own: dict[str, Any] = {"stages": found.stages, "sources": {read: source}, "streaming": streams}
     own["lengths"] = source.lengths
     sequence = hugging_face_sequence(replace(config, **PLAIN, **own))
     return real, rows[sequence.indices_at(np.arange(sequence.num_examples))].tolist()

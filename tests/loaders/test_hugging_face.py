@@ -159,7 +159,11 @@ def test_a_buffer_without_a_seed_is_open() -> None:
 
 
 def streaming(version: str, num_shards: int, **settings: Any) -> Stream:
-    given = {"lengths": np.full(num_shards, 5), "version": version, "streaming": True}
+    given: dict[str, Any] = {
+        "lengths": np.full(num_shards, 5),
+        "version": version,
+        "streaming": True,
+    }
     found = stream_of(LoaderConfig(**given, **settings))
     assert found is not None
     return found
