@@ -23,16 +23,9 @@ from shardctl.loaders import hugging_face_eras as eras
 from shardctl.loaders import hugging_face_stages as calls
 from shardctl.loaders import hugging_face_streams as streams
 from shardctl.loaders import loader_sequence
-from shardctl.loaders.hugging_face_streams import (
-    Elements,
-    Node,
-    Stream,
-    in_turn,
-    indices,
-    taken_in_turn,
-)
+from shardctl.loaders.hugging_face_streams import Elements, Node, Stream, indices, taken_in_turn
 from shardctl.loaders.loader import release_of
-from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource, in_turn
 from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Pipeline, Read
@@ -94,12 +87,14 @@ def _check_settings(config: LoaderConfig) -> None:
     """Refuse settings that have no chain; what their chain has not, the chain refuses."""
     if config.seed is not None and config.seed < 0:
         raise refused("{}: NumPy seeds are 0 or more", option("shuffle_seed", config.seed))
-    given = "buffer" if config.buffer is not None else "input_shards"
-    if config.seed is None and getattr(config, given) is not None:
+    if config.seed is None and config.buffer is not None:
         raise UnpredictableOrderError(
             "IterableDataset.shuffle without a seed draws another order each time; "
-            f"{option(given, getattr(config, given))} needs --shuffle-seed N"
+            f"{option('buffer', config.buffer)} needs --shuffle-seed N"
         )
+    if config.seed is None and config.input_shards is not None:
+        given = option("input_shards", config.input_shards)
+        raise refused("{} is read with {shuffle_seed=N} only", given)
     if config.host_by != "even" and not config.streams:
         raise refused(
             "{}: split_dataset_by_node gives each host one run of a Dataset; "
