@@ -101,6 +101,11 @@ class HuggingFace(OfDataLoader):
 
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the calls of the chain, those of settings too, and the DataLoader."""
+        own = (part for part in parts_of(_chain(config)) if {"rank", "index"} & {*vars(part)})
+        if not config.shares and any(
+            getattr(p, "rank", getattr(p, "index", 0)) is None for p in own
+        ):
+            yield "rank, world_size = 0, 1  # of one process"
         yield from _lines(_chain(config), "dataset", _named(_chain(config)), count(1))
         options = {"batch_size": literal(config.batch), **self.options(config)}
         yield from call("loader = DataLoader", ["dataset", *keywords(options)])

@@ -554,7 +554,10 @@ def _epoch_by_epoch(
     if config.batch is not None and not batched and len(set(totals)) == 1 == max(map(len, sizes)):
         batches = loader_sequence.EqualBatches(totals[0], block, epochs=len(totals))
     elif config.batch is not None or batched:
-        steps = [read(number)[1] for number in range(len(workers))]
+        # Of examples only lengths are needed, so arrays of one byte an example stand in.
+        empty = ([np.empty(size, np.int8) for size in each] for each in sizes)
+        made = (read(number)[1] for number in range(len(workers)))
+        steps = list(made) if batched else [in_turn(rows, block)[1] for rows in empty]
         batches = loader_sequence.UnequalBatches(np.concatenate([_NONE, *steps]))
         totals = [int(each.sum()) for each in steps]
     return loader_sequence.EpochByEpoch(totals, lambda number: read(number)[0], batches=batches)
