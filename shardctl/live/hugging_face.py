@@ -225,7 +225,7 @@ def _lines(
             case stages.Map():
                 head, by_place = f"{name} = {name}.map", ["function"]
                 yield f"# {stage.name}, by the script's own function."
-            case stages.Columns() | stages.Reshard():
+            case stages.Columns() | stages.WithFormat() | stages.Reshard():
                 yield f"# {stage.name} of the script changes no order."
                 continue
         *lines, last = call(head, [*by_place, *keywords(given)])

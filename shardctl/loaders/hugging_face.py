@@ -334,7 +334,9 @@ class _Chain:
                 raise UsageError(f"with_format({stage.type!r}): a stream then maps whole tables")
             case calls.Reshard() if found.node.has_tables:
                 raise UsageError("reshard: how many row groups the files have is not known here")
-            case calls.Columns() | calls.Reshard() if not isinstance(stage, calls.FlattenIndices):
+            case calls.Columns() | calls.WithFormat() | calls.Reshard() if not isinstance(
+                stage, calls.FlattenIndices
+            ):
                 return found.node
         raise UsageError(f"{stage.name}: a Dataset has this call, and a stream has not")
 
@@ -555,9 +557,11 @@ def _epoch_by_epoch(
         batches = loader_sequence.EqualBatches(totals[0], block, epochs=len(totals))
     elif config.batch is not None or batched:
         # Of examples only lengths are needed, so arrays of one byte an example stand in.
-        empty = ([np.empty(size, np.int8) for size in each] for each in sizes)
-        made = (read(number)[1] for number in range(len(workers)))
-        steps = list(made) if batched else [in_turn(rows, block)[1] for rows in empty]
+        steps = (
+            [read(number)[1] for number in range(len(workers))]
+            if batched
+            else [in_turn([np.empty(size, np.int8) for size in each], block)[1] for each in sizes]
+        )
         batches = loader_sequence.UnequalBatches(np.concatenate([_NONE, *steps]))
         totals = [int(each.sum()) for each in steps]
     return loader_sequence.EpochByEpoch(totals, lambda number: read(number)[0], batches=batches)

@@ -235,17 +235,14 @@ class FlattenIndices(Columns):
     name = "flatten_indices"
 
 
-class WithFormat(Columns):
+class WithFormat(parts.Stage):
     """`ds.with_format(type)`: keeps the order; of tables, as "arrow", a map keeps these too."""
 
     name = "with_format"
-    parameters = (parts.value("type"),)
+    effect = "keeps the order"
+    keeps_order = True
+    takes_anything = True
     type: str | None = None
-
-    @classmethod
-    def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
-        """Return the stage."""
-        return (cls(type=values.get("type")),)
 
 
 class Reshard(parts.Stage):
