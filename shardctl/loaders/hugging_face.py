@@ -23,16 +23,9 @@ from shardctl.loaders import hugging_face_eras as eras
 from shardctl.loaders import hugging_face_stages as calls
 from shardctl.loaders import hugging_face_streams as streams
 from shardctl.loaders import loader_sequence
-from shardctl.loaders.hugging_face_streams import (
-    Elements,
-    Node,
-    Stream,
-    in_turn,
-    indices,
-    taken_in_turn,
-)
+from shardctl.loaders.hugging_face_streams import Elements, Node, Stream, indices, taken_in_turn
 from shardctl.loaders.loader import release_of
-from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource, in_turn
 from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Pipeline, Read
@@ -276,7 +269,9 @@ class _Chain:
         if count is not None and index is not None:
             return index, count
         if not config.shares:
-            raise refused("{stages}: {} says no part; give its numbers, or {}", name, "--host I/N")
+            self.assumed.append(
+                f"{name} is called in one process, part 0 of 1; --host I/N says more"
+            )
         return config.host, config.num_hosts
 
     def _split(self, stage: calls.SplitByNode, found: Stream) -> Stream:
@@ -373,7 +368,10 @@ class _Chain:
         if isinstance(stage, calls.Shard):
             index, count = self._part(stage.name, stage.num_shards, stage.index)
             contiguous = stage.contiguous is not False
-            return replace(found, node=found.node.shard(count, index, contiguous=contiguous))
+            node = found.node.shard(count, index, contiguous=contiguous)
+            if any(not one.inputs for one in node.within if isinstance(one, streams.Cycled)):
+                raise UsageError(f"shard: datasets raises IndexError: no part {index} of {count}")
+            return replace(found, node=node)
         return replace(found, node=self._node(stage, found))
 
     def _node(self, stage: Stage, found: Stream) -> Node:

@@ -17,7 +17,7 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
 from shardctl.loaders.hugging_face_eras import Era
-from shardctl.loaders.loader_sequence import even_share
+from shardctl.loaders.loader_sequence import even_share, in_turn
 from shardctl.tfdata.shuffle_buffer import MAX_BUFFER
 
 Rng = np.random.Generator
@@ -518,31 +518,6 @@ class Stream:
 
 # Random numbers that the buffer draws at once: `_iter_random_indices(random_batch_size)`.
 _DRAWN_AT_ONCE = 1000
-
-
-def in_turn(streams: Sequence[Int64s], block: int) -> tuple[Int64s, Int64s]:
-    """Return `block` of each stream in turn until all are read, and the lengths of those blocks.
-
-    >>> in_turn([np.array([1, 2, 3]), np.array([7])], 2)
-    (array([1, 2, 7, 3]), array([2, 1, 1]))
-    """
-    sizes, rounds = [], []
-    for stream in streams:
-        # Block lengths of a stream: `full` whole ones, then the rest.
-        full, rest = divmod(len(stream), block)
-        sizes.append(np.append(np.full(full, block, np.int64), [rest] if rest else []))
-        rounds.append(np.arange(len(sizes[-1])))
-    if not streams:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    # Stable sort by round: block r of each stream, in the order of the streams.
-    order = np.argsort(np.concatenate(rounds), kind="stable")
-    lengths = np.concatenate(sizes).astype(np.int64)
-    starts = np.cumsum(lengths) - lengths
-    lengths, starts = lengths[order], starts[order]
-    # Where each block begins in the result, so that its examples follow one another from there.
-    shift = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-    # Example i of the result is at i + shift in the concatenated streams.
-    return np.concatenate(streams)[np.arange(len(shift)) + shift], lengths
 
 
 def one_for_one(stream: Int64s, size: int, generator: np.random.Generator) -> Int64s:

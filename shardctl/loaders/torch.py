@@ -22,7 +22,6 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders import torch_stages as calls
-from shardctl.loaders.hugging_face import in_turn
 from shardctl.loaders.loader_sequence import (
     Deal,
     Dealt,
@@ -33,6 +32,7 @@ from shardctl.loaders.loader_sequence import (
     LoaderSequence,
     Permutation,
     UnequalBatches,
+    in_turn,
 )
 from shardctl.loaders.torch_generator import Generator, check_seed, num_draws, seeded
 from shardctl.loaders.torch_stages import Row, Script
