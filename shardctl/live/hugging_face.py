@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from importlib import metadata
 from itertools import count, islice
 from typing import Any
 
@@ -12,15 +14,16 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted
 from shardctl.code.source import call, comment, keywords, literal
-from shardctl.live.library import DATA_LOADER, OfDataLoader, element_of
+from shardctl.errors import UsageError
+from shardctl.live.library import DATA_LOADER, LoaderObject, OfDataLoader, element_of, reader_of
 from shardctl.loaders import hugging_face_stages as stages
 from shardctl.loaders.hugging_face import SLICE, as_chain, stream_of
 from shardctl.loaders.hugging_face_eras import era_of, is_read, of_tables
 from shardctl.loaders.loader import LOADERS, Stop, library
-from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSource
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSource, even_share
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.stages.part import said_of
+from shardctl.stages.part import Stage, said_of
 from shardctl.stages.pipelines import parts_of, readers_of
 from shardctl.stages.stages import Pipeline, Read
 from shardctl.verbs.quality import loaders as ways
@@ -38,6 +41,12 @@ class HuggingFace(OfDataLoader):
 
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process yields of all epochs, batch by batch."""
+        names = self.objects(config)
+        for examples in self.epochs(config, names):
+            yield np.array([*_flat([example[_COLUMN] for example in examples])], np.int64)
+
+    def objects(self, config: LoaderConfig) -> dict[str, Any]:
+        """Return the objects that the lines of code make, by their names."""
         # The same lines as in the code that is shown, with an index in place of each example.
         chain = config if config.stages is not None else as_chain(config)
         names: dict[str, Any] = {"rank": config.host, "world_size": config.num_hosts}
@@ -47,8 +56,7 @@ class HuggingFace(OfDataLoader):
         for number, stage in enumerate(_of_kind(_chain(config), stages.Filter)):
             names[f"passes_{number + 1}"] = _passes(config, stage)
         self.run([*self._of_chain(config), *self.made(config)], names)
-        for examples in self.epochs(config, names):
-            yield np.array([*_flat([example[_COLUMN] for example in examples])], np.int64)
+        return names
 
     def epoch_setter(self, config: LoaderConfig) -> str:
         """Return the stream; a Dataset has no set_epoch, since all its epochs have one order."""
@@ -356,3 +364,143 @@ def _parts(order: LoaderOrder) -> list[tuple[int, int]]:
     parted = np.flatnonzero(starts[1:] != stops[:-1])
     first, last = starts[[0, *(parted + 1)]], stops[[*parted, -1]]
     return list(zip(first.tolist(), last.tolist(), strict=True))
+
+
+# An object, read back.
+
+_SHARDS = (
+    "the source has {} shards, and all of them are there: what shard or reshard left out of it "
+    "cannot be seen"
+)
+_ROWS = "rows are counted from the first of the object's own table: what was left out is not seen"
+
+
+def read_object(obj: Any) -> LoaderObject | None:
+    """Return what a Dataset or an IterableDataset was made with, None of another object.
+
+    Raises:
+        UsageError: a part of it is not understood; it is named, with the version.
+    """
+    known: dict[Read, Any] = {}
+    if _kind(obj) == "Dataset":
+        made = _OfObject(known).rows(obj)
+        return LoaderObject(loader="hf", stages=made, sources=known, assumptions=(_ROWS,))
+    if _kind(obj) != "IterableDataset":
+        return None
+    found = _OfObject(known)
+    made, node, epoch = found.of(obj._ex_iterable), obj._distributed, int(obj._epoch)
+    if node is not None:
+        strategy = getattr(node, "strategy", "auto")
+        split = stages.SplitByNode(rank=node.rank, world_size=node.world_size, strategy=strategy)
+        made = replace(made, stages=(*made.stages, split))
+    settings, said = {"pass_index": epoch, **found.settings}, tuple(found.assumed)
+    return LoaderObject(
+        loader="hf", stages=made, settings=settings, sources=known, assumptions=said
+    )
+
+
+def _kind(obj: Any) -> str:
+    """Return the name of a class of the library, "" of another."""
+    return type(obj).__name__ if type(obj).__module__.partition(".")[0] == "datasets" else ""
+
+
+class _OfObject:
+    """Reads the iterables that a stream is made of, by the names of their classes.
+
+    settings: what is to be said beside the stages. assumed: what cannot be seen.
+    """
+
+    def __init__(self, known: dict[Read, Any]) -> None:
+        self._known, self.settings, self.assumed = known, dict[str, Any](), list[str]()
+
+    def rows(self, dataset: Any) -> Pipeline:
+        """Return a Dataset: the rows of its table, in the order of its indices."""
+        read, chosen = reader_of(dataset._data, self._known), dataset._indices
+        if chosen is None:
+            return Pipeline(source=read)
+        places = tuple(chosen.column(0).to_pylist())
+        return Pipeline(source=read, stages=(stages.Select(indices=places),))
+
+    def of(self, node: Any, *, below: bool = False) -> Pipeline:
+        """Return the chain of an iterable; `below` a shuffle, which has moved what it reads."""
+        name = _kind(node).removesuffix("ExamplesIterable")
+        shards = node.kwargs.get("shards") if name in ("", "Arrow") and _kind(node) else None
+        if isinstance(shards, list) and {_kind(one) for one in shards} == {"Dataset"}:
+            return self._shards_of_dataset(shards)
+        if name in ("", "Arrow") and _kind(node):
+            self.assumed.append(_SHARDS.format(node.num_shards))
+            self.settings |= {"streaming": True, "arrow": name == "Arrow"}
+            if Read() in self._known:
+                raise _unknown("several sources of files or generators, whose names are not seen")
+            self._known[Read()] = node
+            return Pipeline()
+        inputs = getattr(node, "ex_iterables", None)
+        if inputs is not None and not below and name in _COMBINED:
+            made = tuple(self.of(one) for one in inputs)
+            if name == "VerticallyConcatenatedMultiSources":
+                return Pipeline(source=stages.Concatenate(inputs=made))
+            drawn = {"stopping_strategy": node.stopping_strategy}
+            if name.startswith("Randomly"):
+                drawn |= {"probabilities": node.probabilities, "seed": _seed(node.generator)}
+            return Pipeline(source=stages.Interleave(inputs=made, **drawn))
+        stage = self._stage(name, node)
+        inner = node.ex_iterable
+        if isinstance(stage, stages.Shuffle) and _kind(inner).startswith("InterleavedShards"):
+            inner = inner.ex_iterable
+        made = self.of(inner, below=below or isinstance(stage, stages.Shuffle))
+        return made if stage is None else replace(made, stages=(*made.stages, stage))
+
+    def _stage(self, name: str, node: Any) -> Stage | None:
+        """Return the call that an iterable stands for, None of one that changes no order."""
+        match name:
+            case "RebatchedArrow" | "Formatted" | "SelectColumnsIterable":
+                return None
+            case "BufferShuffled":
+                turns = getattr(node.ex_iterable, "max_input_shards", 1)
+                is_new = era_of(metadata.version("datasets")).interleave == "apart"
+                given: dict[str, Any] = {"max_buffer_input_shards": turns} if is_new else {}
+                return stages.Shuffle(
+                    seed=_seed(node.generator), buffer_size=node.buffer_size, **given
+                )
+            case "Skip" | "Take":
+                return (stages.Skip if name == "Skip" else stages.Take)(n=node.n)
+            case "Repeat":
+                return stages.Repeat(num_times=node.num_times)
+            case "Filtered":
+                return stages.Filter()
+            case "Mapped" if getattr(node.function, "__name__", "").startswith("_batch_"):
+                drops = node.drop_last_batch
+                return stages.Batch(batch_size=node.batch_size, drop_last_batch=drops)
+            case "Mapped":
+                return stages.Map(batched=node.batched)
+        raise _unknown(_kind(node) or type(node).__name__)
+
+    def _shards_of_dataset(self, shards: list[Any]) -> Pipeline:
+        """Return the stream of a Dataset, whose shards are runs of nearly one length."""
+        sizes, count = [len(one) for one in shards], len(shards)
+        even = sorted(len(even_share(sum(sizes), at, count)) for at in range(count))
+        if sorted(sizes) != even or any(one._indices is not None for one in shards):
+            raise _unknown("to_iterable_dataset of a Dataset with indices, or of which shards left")
+        read = reader_of(range(sum(sizes)), self._known)
+        return Pipeline(source=read, stages=(stages.ToIterable(num_shards=count),))
+
+
+_COMBINED = tuple(
+    f"{how}MultiSources" for how in ("VerticallyConcatenated", "Cycling", "RandomlyCycling")
+)
+
+
+def _unknown(what: str) -> UsageError:
+    """Return the error of a part of an object that is not understood."""
+    return UsageError(
+        f"datasets {metadata.version('datasets')}: {what}: not read back; give --stages"
+    )
+
+
+def _seed(rng: Any) -> int:
+    """Return the seed of a generator that has drawn nothing yet."""
+    seed = rng.bit_generator.seed_seq.entropy
+    fresh = isinstance(seed, int) and seed < 1 << 63
+    if not fresh or np.random.default_rng(seed).bit_generator.state != rng.bit_generator.state:
+        raise _unknown("a generator without a seed, or one that has drawn numbers")
+    return int(seed)

@@ -20,6 +20,7 @@ from shardctl.loaders import torch_stages as calls
 from shardctl.loaders.loader import Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.loaders.torch import chain_of
+from shardctl.loaders.torch_generator import Seeds
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.part import Part, said_of
 from shardctl.stages.pipelines import parts_of
@@ -132,6 +133,8 @@ class _Code:
                 self._make(made, stage, [*given, *keywords(own)])
             case calls.DataLoader():
                 self._make(made, stage, [*given, *keywords(self._of_loader(stage, names))])
+                if getattr(stage, "sampler_generator", None) is not None:
+                    self._seed(f"{made}.sampler.generator", stage.sampler_generator)
             case calls.Prepare():
                 if "loader" not in names:
                     self._stage(calls.DataLoader(), names, suffix)
@@ -171,14 +174,25 @@ class _Code:
                 dtype = {"dtype": "int"} if name == "indices" else {}
                 values[name] = _numbers(value, dtype)
             elif name == "generator":
-                self.lines.append(f"generator = torch.Generator().manual_seed({value})")
+                self.lines.append("generator = torch.Generator()")
+                self._seed("generator", value)
                 values[name] = "generator"
         return values
+
+    def _seed(self, generator: str, given: Seeds) -> None:
+        seed, draws = given if isinstance(given, tuple) else (given, 0)
+        if self.lines and self.lines[-1] == f"{generator} = torch.Generator()":
+            self.lines[-1] += f".manual_seed({seed})"
+        else:
+            self.lines.append(f"{generator}.manual_seed({seed})")
+        if draws:
+            self.lines.append(f"torch.randint(2, ({draws},), generator={generator})")
 
     def _of_loader(self, stage: calls.DataLoader, names: dict[str, str]) -> dict[str, str]:
         """Return the arguments of a DataLoader, those of the settings too."""
         config, values = self.config, self._values(stage)
         drops, workers = stage.drop_last or config.drop_remainder, dict(self._options)
+        values.pop("sampler_generator", None)
         if "batch_sampler" in names:
             return {"batch_sampler": names["batch_sampler"], **values, **workers}
         own = {"batch_size": literal(config.batch)} if stage.batch_size is None else {}

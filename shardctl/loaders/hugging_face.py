@@ -269,7 +269,9 @@ class _Chain:
         if count is not None and index is not None:
             return index, count
         if not config.shares:
-            raise refused("{stages}: {} says no part; give its numbers, or {}", name, "--host I/N")
+            self.assumed.append(
+                f"{name} is called in one process, part 0 of 1; --host I/N says more"
+            )
         return config.host, config.num_hosts
 
     def _split(self, stage: calls.SplitByNode, found: Stream) -> Stream:
@@ -366,7 +368,10 @@ class _Chain:
         if isinstance(stage, calls.Shard):
             index, count = self._part(stage.name, stage.num_shards, stage.index)
             contiguous = stage.contiguous is not False
-            return replace(found, node=found.node.shard(count, index, contiguous=contiguous))
+            node = found.node.shard(count, index, contiguous=contiguous)
+            if any(not one.inputs for one in node.within if isinstance(one, streams.Cycled)):
+                raise UsageError(f"shard: datasets raises IndexError: no part {index} of {count}")
+            return replace(found, node=node)
         return replace(found, node=self._node(stage, found))
 
     def _node(self, stage: Stage, found: Stream) -> Node:

@@ -257,6 +257,8 @@ _TORCH = Loader(
     shares_by="DistributedSampler",
     rule="shardctl.loaders.torch:torch_sequence",
     calls="shardctl.live.torch:Torch",
+    reads="shardctl.live.torch_objects:read_object",
+    packages=("torch", "torchdata", "accelerate", "transformers"),
 )
 _STATEFUL = Loader(
     name="stateful",
@@ -308,6 +310,8 @@ _HF = Loader(
     calls="shardctl.live.hugging_face:HuggingFace",
     changes="shardctl.loaders.hugging_face_eras:changed_between",
     stages="shardctl.loaders.hugging_face_stages",
+    reads="shardctl.live.hugging_face:read_object",
+    packages=("datasets",),
     in_stages=_words("shuffle_seed buffer input_shards"),
     shares_are_assumed=True,
     default_buffer=DEFAULT_BUFFER,
