@@ -328,7 +328,9 @@ class _Chain:
             case calls.Repeat() | calls.Batch() | calls.Filter():
                 row = self._node(stage, found).read()
                 if n and isinstance(stage, calls.Batch) and not len(row):
-                    raise UsageError("batch: of a Dataset without a whole batch datasets drops none")
+                    raise UsageError(
+                        "batch: of a Dataset without a whole batch datasets drops none"
+                    )
         return self._rows(row)
 
     def _shard_of_rows(self, stage: calls.Shard, n: int) -> slice:

@@ -60,9 +60,7 @@ class Chain:
         else:
             from datasets.iterable_dataset import ArrowExamplesIterable
 
-            info = library.DatasetInfo(
-                features=library.Features({"index": library.Value("int64")})
-            )
+            info = library.DatasetInfo(features=library.Features({"index": library.Value("int64")}))
             made = library.IterableDataset(
                 ArrowExamplesIterable(_tables, {"shards": shards}), info=info
             )

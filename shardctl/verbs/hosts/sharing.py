@@ -248,6 +248,8 @@ class OfLoader:
             host = Host(index=index, count=num_hosts) if num_hosts > 1 else None
             settings = replace(self.settings, host=host, **changed)  # type: ignore[arg-type]
             order = LoaderOrder(self.resolved.dataset, self.resolved.ranges, settings)
+            if settings.stages is not None and order.epoch_size < order.num_examples:
+                raise refused("hosts are compared in one epoch: leave repeat out of {stages}")
             if num_hosts * len(reads) > _MOST_ROWS or reads.num_examples > _MOST_EXAMPLES:
                 raise refused(
                     "{hosts=} of {:,} examples in {:,} files each are too many to look at one "
