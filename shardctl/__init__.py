@@ -92,6 +92,7 @@ PROVIDERS.update(
     comparison_page="verbs.report.compared:comparison_page",
     report_body="verbs.report.page:report_body",
     report_page="verbs.report.page:report_page",
+    same_source="metadata.loader_versions:same_source",
     save="api.tables:save",
     scans="tfds.training.scan:Scans",
     text="api.tables:text_of",

@@ -32,16 +32,7 @@ from tests.cases import (
     variable_of_seed,
 )
 from tests.order.toy_pipelines import Toys, build_toys
-from tests.stores.fixtures import (  # noqa: F401  # they start when a test asks for one
-    faults,
-    gcs,
-    hub,
-    s3,
-    started_gcs,
-    started_s3,
-    web,
-    web_without_ranges,
-)
+from tests.stores.fixtures import faults, gcs, hub, s3, started_gcs, started_s3, web  # noqa: F401  # they start when a test asks for one
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"

@@ -32,6 +32,17 @@ def rows(path: Path) -> dict[str, str]:
     return {name: text for name, _, text in parts}
 
 
+def values(path: Path, module: dict[str, Any]) -> dict[str, Any]:
+    """Return the lines `name: expression` of a file, evaluated among the names of a module."""
+    return {name: eval(text, module) for name, text in rows(path).items()}
+
+
+def listed(path: Path, module: dict[str, Any]) -> list[Any]:
+    """Return the expressions in the lines of a file, evaluated among the names of a module."""
+    lines = path.read_text("utf-8").splitlines()
+    return [eval(line, module) for line in lines if not line.startswith("# ")]
+
+
 def assert_answers(path: Path, answer: Callable[[str], object]) -> None:
     """Compare answers with a file of lines `> question`, each with its answer below it.
 

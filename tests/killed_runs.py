@@ -200,6 +200,7 @@ def check_killed_runs(
         while (num_left := num_kills - len(report.kills)) > 0:
             run = folder / f"run{report.num_runs}"
             report.num_runs += 1
+            moments: list[Callable[[int], Moment]]
             if isinstance(kills, int):
                 most = numbers.randint(1, min(num_left, _MOST_KILLS_OF_A_RUN))
                 moments = [partial(whole.any_moment, numbers)] * most

@@ -86,30 +86,7 @@ def records_read(path: Path, compression: str = "") -> tuple[int, str | None]:
     return num_read, None
 
 
-_READ_BY_TENSORFLOW = r"""
-import json, os, signal, sys
-import tensorflow as tf
-
-for path in json.loads(sys.argv[1]):
-    reads, writes = os.pipe()
-    child = os.fork()
-    if not child:
-        signal.alarm(4)
-        num_read, said = 0, None
-        try:
-            for _ in tf.data.TFRecordDataset(path):
-                num_read += 1
-        except Exception as error:
-            said = str(error)
-        os.write(writes, json.dumps([num_read, said]).encode())
-        os._exit(0)
-    os.close(writes)
-    with os.fdopen(reads) as pipe:
-        answer = pipe.read()
-    _, status = os.waitpid(child, 0)
-    killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
-    print(json.dumps(json.loads(answer) if answer else killed), flush=True)
-"""
+_READ_BY_TENSORFLOW = Path(__file__).with_name("read_records.txt").read_text("utf-8")
 
 
 def read_by_tensorflow(paths: Sequence[Path]) -> list[tuple[int, str | None] | int]:

@@ -76,10 +76,9 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """A command as it is typed, what is shown below it, and where both begin in the document."""
+    """A command as it is typed, what is shown below it, and where that begins in the document."""
 
     typed: str
-    typed_at: int
     shown: str
     start: int
     answer: str = ""
@@ -108,40 +107,10 @@ def dialogue(block: Block) -> Iterator[Exchange]:
             count += 1
         typed, shown = "".join(lines[:count]), "".join(lines[count:])
         begin = block.start + start + 2
-        yield Exchange(typed=typed[:-1], typed_at=begin, shown=shown, start=begin + len(typed))
+        yield Exchange(typed=typed[:-1], shown=shown, start=begin + len(typed))
 
 
 MOST_COLUMNS = 78  # of a command, so that a terminal of 80 shows it as it is typed
-_WORD = re.compile(r"(?:'[^']*'|[^'\s])+")
-_IN_QUOTES = re.compile(r"(?<=[]a-z], )|(?<= )(?=\| )")
-
-
-def wrapped(command: str) -> str:
-    """Return a command in lines for which a page has room, broken before options and in quotes.
-
-    >>> print(wrapped(f"shardctl simulate -d mnist -o {'long' * 8}.csv --stages 'cache | map'"))
-    shardctl simulate -d mnist -o longlonglonglonglonglonglonglong.csv \\
-        --stages 'cache | map'
-    """
-    if max(map(len, f"$ {command}".split("\n"))) <= MOST_COLUMNS:
-        return command
-    units: list[str] = []
-    for word in _WORD.findall(re.sub(r"\s*\\?\n *", " ", command)):
-        if units and word[0] not in "-|>" and re.fullmatch(r"-\S*|\|", units[-1]):
-            units[-1] += f" {word}"  # the value of an option, the program behind a pipe
-        else:
-            units.append(word)
-    lines = ["$"]
-    for unit in units:
-        join, new_line, begin = " ", " \\", "    "
-        for piece in _IN_QUOTES.split(unit) if len(unit) > MOST_COLUMNS - 10 else [unit]:
-            if len(lines[-1]) + len(join + piece.rstrip()) > MOST_COLUMNS - 2:
-                lines[-1] = lines[-1].rstrip() + new_line
-                lines.append(begin + piece)
-            else:
-                lines[-1] += join + piece
-            join, new_line, begin = "", "", "      "
-    return "\n".join(lines).removeprefix("$ ")
 
 
 @contextlib.contextmanager
@@ -350,18 +319,8 @@ def _likeness(piece: Sequence[str], lines: Sequence[str]) -> float:
 
 
 def update(document: Path) -> int:
-    """Write the answers of a document as they are now, and return how many changed.
-
-    Long commands are wrapped before.
-    """
-    typed = [
-        found for block in blocks(document) if block.kind == "console" for found in dialogue(block)
-    ]
+    """Write the answers of a document as they are now, and return how many changed."""
     text, shift, count = document.read_text("utf-8"), 0, 0
-    for exchange in reversed(typed):
-        stop = exchange.typed_at + len(exchange.typed)
-        text = text[: exchange.typed_at] + wrapped(exchange.typed) + text[stop:]
-    document.write_text(text, encoding="utf-8")
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made).resolve() / "here"
         folder.mkdir()

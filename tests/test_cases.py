@@ -14,52 +14,7 @@ from tests.cases import FUZZ, PIPELINES, begin_run, some_of
 
 pytest_plugins = ("pytester",)
 
-TESTS = """\
-import os
-
-import pytest
-from hypothesis import given, settings, strategies as st
-
-from tests.cases import check_cases, random_of_a_fuzz_run
-
-
-def taken(case):
-    with open("taken", "a") as file:
-        print(os.environ["PYTEST_CURRENT_TEST"], case, file=file)
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("name", ["an id", "it's"])
-def test_numbers(name):
-    taken(random_of_a_fuzz_run().random())
-    raise ValueError
-
-
-@pytest.mark.fuzz
-def test_law():
-    check_cases(st.integers(), taken, 10)
-
-
-@pytest.mark.fuzz
-@settings(max_examples=10)
-@given(st.integers())
-def test_given(case):
-    taken(case)
-
-
-@given(st.integers())
-def test_ordinary(case):
-    taken(case)
-
-
-@pytest.mark.long
-def test_long_law():
-    check_cases(st.integers(), taken, 100)
-
-
-def test_ordinary_law():
-    check_cases(st.integers(), taken, 100)
-"""
+TESTS = Path(__file__).with_name("tiny_tests.txt").read_text("utf-8")
 
 
 @pytest.fixture

@@ -14,33 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden import values
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "shardctl"
 
-# A pattern, and what to write instead.
-PLAIN = {
-    r"hand(?:s|ed|ing)? out": "yields, yielded",
-    r"(?:is|are|was) told": "is set; reports",
-    r"(?:order|stages?|splits?|TensorFlow) (?:is|are) open": "is nondeterministic",
-    r"leaves? (?:\w+ ){0,6}open": "makes .. nondeterministic",
-    r"nobody|somebody": "say what is missing, unset, unknown",
-    r"pass(?:es|ed)? by": "skips, skipped",
-    r"(?:led|leads) to its place": "is advanced to its position",
-    r"go(?:es|ing)? on|went on": "resumes, continues",
-    r"stand(?:s|ing)? in for|stand-ins?": "example seed; replaces",
-    r"serves? best": "recommended",
-    r"keep step": "run the same number of steps",
-    r"looked, and found nothing": "checks passed",
-    r"does most": "best single change",
-    r"who (?:reads|iterates|says)": "data loader; training loop; source",
-    r"places empty": "padding",
-    r"for ever": "indefinitely",
-    r"near by": "local",
-    r"tells the whole story": "explains",
-    r"parts a shuffle": "stops TensorFlow from fusing",
-    r"as its word says": "highlighted",
-    r"times read": "read amplification",
-}
+PLAIN = values(Path(__file__).with_name("words.txt"), globals())
 
 
 def public_names() -> dict[Path, set[str]]:

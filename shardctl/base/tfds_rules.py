@@ -208,8 +208,8 @@ LONGEST_RANGE = (1 << 62) - 1
 FILE_FORMATS = ("tfrecord", "riegeli", "array_record", "parquet")
 
 # None of TFDS core/file_adapters.py, FileFormat: MosaicML Streaming's, WebDataset's tar, Arrow of
-# Hugging Face Datasets. Their examples are counted too; TFDS reads none of them.
-OTHER_FORMATS = ("mds", "webdataset", "arrow")
+# Hugging Face Datasets, chunks of litdata. Their examples are counted too; TFDS reads none of them.
+OTHER_FORMATS = ("mds", "webdataset", "arrow", "litdata")
 # What tf.data reads line by line, or in pieces of one length; TFDS reads none of them
 # (tensorflow/python/data/ops/readers.py).
 _LINE_FORMATS = ("text", "csv", "fixed_length")

@@ -184,6 +184,15 @@ def fail(error: ShardctlError | str) -> None:
     say(" ".join(str(error).split()), kind="error")
 
 
+def end_with(problems: Iterable[str]) -> None:
+    """Say what a check found; where that is something, the command ends with 1."""
+    found = [f"check: {problem}" for problem in problems]
+    for line in found:
+        say(line)
+    if found:
+        raise typer.Exit(1)
+
+
 class ProgressBars:
     """Bars on stderr for work that reports how far it is; gone when the work is done.
 

@@ -102,6 +102,7 @@ def even_lengths(num_examples: int, num_shards: int) -> Sequence[int]:
 # Origins of datasets whose examples were counted, since no metadata says how many there are.
 COUNTED_FILES = "record files"
 COUNTED_LAYOUT = "layout of record files"
+STATED_BY_INDEX = "index.json"  # of MosaicML's shards, or litdata's chunks
 
 # Elements that no file of a dataset holds, as rows of an array: known by their positions.
 #
@@ -424,7 +425,9 @@ class Dataset:
     def is_counted(self) -> bool:
         """Whether its examples were counted in files; TFDS knows of no such dataset."""
         parts = (self, *self.folders)
-        return any(part.origin in (COUNTED_FILES, COUNTED_LAYOUT) for part in parts)
+        return any(
+            part.origin in (COUNTED_FILES, COUNTED_LAYOUT, STATED_BY_INDEX) for part in parts
+        )
 
     @property
     def in_several_folders(self) -> bool:

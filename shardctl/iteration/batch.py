@@ -9,7 +9,7 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s, ranges
 from shardctl.errors import UsageError
-from shardctl.iteration.iteration import UNKNOWN, Axis, ByPlace, InPlace, Iteration, Node
+from shardctl.iteration.iteration import UNKNOWN, Axis, ByPlace, Derived, InPlace, Iteration, Node
 from shardctl.iteration.repeat import in_order
 from shardctl.stages.stages import Window
 
@@ -120,12 +120,12 @@ class Windows(Node):
         return WindowIteration(self.child.iterate(), self.window)
 
 
-class WindowIteration(Iteration):
+class WindowIteration(Derived):
     """An iterator over windows: every so-manyth element of the input begins one."""
 
     def __init__(self, child: Iteration, window: Window) -> None:
-        super().__init__()
-        self._child, self._window = child, window
+        super().__init__(child)
+        self._window = window
         self._shift = window.shift or window.size
 
     def _advance(self, count: int) -> int:
@@ -133,10 +133,6 @@ class WindowIteration(Iteration):
         # A window is yielded when its last element is read; what follows is not asked for yet.
         self._child.pull((wanted - 1) * self._shift + self._window.span - self._child.pulled)
         return min(wanted, self._window.whole_length(self._child.pulled)) - self.pulled
-
-    @property
-    def inputs(self) -> Sequence[Iteration]:
-        return (self._child,)
 
     def _rows(self, elements: Int64s) -> Int64s:
         """Return the number of elements of the input in each window."""
@@ -159,9 +155,6 @@ class WindowIteration(Iteration):
             return rows * width
         starts = np.cumsum(rows) - rows
         return np.add.reduceat(self._child.widths(self._inputs_of(elements)), starts)
-
-    def examples(self, elements: Int64s) -> Int64s:
-        return self._child.examples(self._inputs_of(elements))
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         query, inputs = self._child.elements_of(codes)

@@ -19,6 +19,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from shardctl.base.arrays import Int64s, groups_of, ranges
+from shardctl.errors import UnpredictableOrderError
 
 INFINITE, UNKNOWN = -1, -2  # tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
 EVERYTHING = 1 << 62  # elements to pull where all there are are meant
@@ -358,6 +359,30 @@ class Derived(Iteration):
         # -1 stands for "not kept", as of an element that a shard leaves out.
         kept = np.flatnonzero((elements >= 0) & (elements < self.pulled))
         return query[kept], elements[kept]
+
+
+class Ending(Derived):
+    """An iterator that may end before its input does, while threads below it read ahead."""
+
+    def __init__(self, child: Iteration) -> None:
+        super().__init__(child)
+        self._is_over = False
+        self._fault: UnpredictableOrderError | None = None  # of what was yielded until then
+
+    def _end(self) -> None:
+        """Note that what threads read beyond this point is never yielded: it need not be known."""
+        self._is_over = True
+        # Checked now: what was yielded until here may be certain even though the rest is not.
+        try:
+            self._child.check()
+        except UnpredictableOrderError as fault:
+            self._fault = fault
+
+    def check(self) -> None:
+        if self._fault is not None:
+            raise self._fault
+        if not self._is_over:
+            super().check()
 
 
 class InPlace(Derived):

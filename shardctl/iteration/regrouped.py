@@ -13,15 +13,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.base.arrays import Int64s, ranges
+from shardctl.errors import UsageError
 from shardctl.iteration import iteration as readings
 from shardctl.iteration.iteration import (
     PIECE,
     UNKNOWN,
     Axis,
     ByPlace,
-    Iteration,
+    Ending,
     Node,
     SourceIteration,
 )
@@ -92,16 +92,15 @@ class Regrouped(Node):
         return RegroupedIteration(self)
 
 
-class RegroupedIteration(ByPlace):
+class RegroupedIteration(ByPlace, Ending):
     """An iterator; `_flat` are the places of examples in its input, one element after the other."""
 
     def __init__(self, node: Regrouped) -> None:
-        super().__init__()
-        self._node, self._child = node, node.child.iterate()
+        super().__init__(node.child.iterate())
+        self._node = node
         self._flat, self._starts = _Growing(), _Growing(0)
         self._pending = np.empty((0, 2), np.int64)  # place and key of what waits for its group
         self._is_done = False
-        self._fault: UnpredictableOrderError | None = None
         self._read = 0  # examples of the input
 
     def _advance(self, count: int) -> int:
@@ -155,7 +154,9 @@ class RegroupedIteration(ByPlace):
             fails = np.flatnonzero(values == 0)
             self._add(places[: fails[0]] if len(fails) else places)
             if len(fails):
+                self._is_done = True
                 self._end()
+                self._child.abandon()
         elif kept.by == "key":
             self._group(places, values)
         else:
@@ -182,9 +183,8 @@ class RegroupedIteration(ByPlace):
         distinct, which = np.unique(held[:, 1], return_inverse=True)
         order = np.argsort(which, kind="stable")  # by key, and in the order in which they came
         counts = np.bincount(which, minlength=len(distinct))
-        firsts = np.repeat(np.cumsum(counts) - counts, counts)
         sizes = np.array([windows[key][0] for key in distinct.tolist()], np.int64)[which[order]]
-        numbers = (np.arange(len(held)) - firsts) // np.maximum(sizes, 1)
+        numbers = ranges(np.zeros_like(counts), counts) // np.maximum(sizes, 1)
         is_full = (numbers + 1) * sizes <= counts[which[order]]
         full = order[is_full]
         # Groups are runs of `full`; each comes with its last element.
@@ -210,25 +210,6 @@ class RegroupedIteration(ByPlace):
         if widths is not None:
             self._starts.add(self._flat.size + np.cumsum(widths))
         self._flat.add(places)
-
-    def _end(self) -> None:
-        """End before the input does; threads below may have read ahead, as behind a `take`."""
-        self._is_done = True
-        try:
-            self._child.check()
-        except UnpredictableOrderError as fault:
-            self._fault = fault
-        self._child.abandon()
-
-    @property
-    def inputs(self) -> Sequence[Iteration]:
-        return (self._child,)
-
-    def check(self) -> None:
-        if self._fault is not None:
-            raise self._fault
-        if not (self._is_done and self._node.kept.by == "until"):
-            super().check()
 
     @property
     def width(self) -> int | None:

@@ -12,7 +12,7 @@ from shardctl.iteration.iteration import (
     INFINITE,
     NOTHING,
     UNKNOWN,
-    Derived,
+    Ending,
     InPlace,
     Iteration,
     Node,
@@ -68,17 +68,17 @@ class Strided(Node):
 
     def iterate(self) -> Iteration:
         # take(0) and skip(-1) make an iterator of their own, and none of their input.
-        return NOTHING.iterate() if self.limit == 0 else StridedIteration(self)
+        if self.limit == 0:
+            return NOTHING.iterate()
+        return StridedIteration(self) if self.stride > 1 else StretchIteration(self)
 
 
-class StridedIteration(Derived):
+class StridedIteration(Ending):
     """An iterator over every so-manyth element."""
 
     def __init__(self, node: Strided) -> None:
         super().__init__(node.child.iterate())
         self._node = node
-        self._is_abandoned = False
-        self._fault: UnpredictableOrderError | None = None  # of what was yielded until then
 
     def _advance(self, count: int) -> int:
         node, child = self._node, self._child
@@ -96,25 +96,12 @@ class StridedIteration(Derived):
         return total - self.pulled
 
     def abandon(self) -> None:
-        if not self._is_abandoned:
-            self._is_abandoned = True
-            # What threads read beyond this point is never yielded, so it need not be known.
-            try:
-                # Checked now, before threads are taken into account: what was yielded until here
-                # may be certain even though what they read ahead is not.
-                self._child.check()
-            except UnpredictableOrderError as fault:
-                self._fault = fault
+        if not self._is_over:
+            self._end()  # before threads are taken into account
             # Threads start with the first element that is asked for, or at once with warm start.
             if self._node.reads_ahead != 0 and (self.pulled or self._node.warm):
                 read_ahead(self._node.child, self._child, self._node.reads_ahead)
             self._child.abandon()
-
-    def check(self) -> None:
-        if self._fault is not None:
-            raise self._fault
-        if not self._is_abandoned:
-            super().check()
 
     def _inputs_of(self, elements: Int64s) -> Int64s:
         if self._node.first == 0 and self._node.stride == 1:
@@ -126,22 +113,19 @@ class StridedIteration(Derived):
         # Elements that a shard leaves out are -1, which `Derived.elements_of` drops.
         return np.where(rest, -1, elements)
 
+
+class StretchIteration(StridedIteration):
+    """An iterator over neighbours: examples lie as in the input, shifted by those skipped."""
+
     def before(self, elements: Int64s) -> Int64s:
-        if self._node.stride > 1:
-            return super().before(elements)
-        # Without a stride, examples lie as in the input, shifted by those skipped.
         inputs = np.minimum(elements + self._node.first, self._child.pulled)
         return self._child.before(inputs) - self._skipped
 
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
-        if self._node.stride > 1:
-            return super().at(places)
         elements, offsets = self._child.at(places + self._skipped)
         return elements - self._node.first, offsets
 
     def codes_at(self, places: Int64s) -> Int64s:
-        if self._node.stride > 1:
-            return super().codes_at(places)
         return self._child.codes_at(places + self._skipped)
 
     @property
@@ -150,9 +134,7 @@ class StridedIteration(Derived):
         return int(self._child.before(np.array([min(self._node.first, self._child.pulled)]))[0])
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        if self._node.stride > 1:
-            yield from super().chunks(start, stop)
-        elif start < stop:
+        if start < stop:
             yield from self._child.chunks(start + self._node.first, stop + self._node.first)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count, islice
@@ -20,7 +21,7 @@ from shardctl.live.library import Library, LoaderObject, reader_of, refused
 from shardctl.loaders import grain_stages as ast
 from shardctl.loaders.grain_stages import chain_of
 from shardctl.loaders.grain_states import state_of
-from shardctl.loaders.loader import Stop, library
+from shardctl.loaders.loader import LOADERS, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.part import said_of
@@ -98,6 +99,13 @@ def stacked(indices):
             **{name: config.sources[read].indices for read, name in code.sources.items()},
             **{name: kept and Passing(kept("filter", path)) for path, name in code.filters.items()},
         }
+
+    def over_indices(self, value: Any, indices: Mapping[int, range]) -> Any:
+        """Return a copy over indices, without maps; None where a filter looks at elements."""
+        try:
+            return _over_indices(value, indices)
+        except _NeedsElements:
+            return None
 
     def imports(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the imports of a loader, and of its flags where there are workers."""
@@ -458,6 +466,43 @@ class _Reading:
         if "Filter" in bases:
             return ast.Filter()
         raise _unknown(made)
+
+
+class _NeedsElements(Exception):
+    """A stage decides by what is in an element."""
+
+
+def _over_indices(made: Any, indices: Mapping[int, range]) -> Any:
+    """Return a dataset, or a DataLoader, with indices in the place of sources, without maps."""
+    name = type(made).__name__
+    if name.startswith(("Filter", "FlatMap")):
+        raise _NeedsElements
+    if name.startswith(("MapMap", "MapIter", "MapWithIndex", "RandomMap")):
+        return _over_indices(_parent(made), indices)
+    changed = copy(made)
+    if name == "RangeMapDataset":
+        return library("grain", LOADERS["grain"]).MapDataset.source(indices[id(made)])
+    if name == "DataLoader":
+        bases = [{base.__name__ for base in type(one).__mro__} for one in made._operations]
+        if any("Filter" in kinds for kinds in bases):
+            raise _NeedsElements
+        changed._data_source = indices[id(made._data_source)]
+        operations = zip(made._operations, bases, strict=True)
+        changed._operations = [one for one, kinds in operations if "Batch" in kinds]
+        changed._dataset = changed._create_dataset()
+        return changed
+    for attribute in ("_parents", "_datasets"):
+        if attribute in vars(made):
+            inner = tuple(_over_indices(one, indices) for one in getattr(made, attribute))
+            setattr(changed, attribute, inner)
+    if "_source" in vars(made):
+        source = made._source
+        changed._source = (
+            _over_indices(source, indices) if _is_grains(source) else indices[id(source)]
+        )
+    if "_batch_fn" in vars(made):
+        changed._batch_fn = list
+    return changed
 
 
 def _workers(made: Any, count: int, *, is_piece: bool) -> ast.MpPrefetch:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from dataclasses import replace
+from importlib import metadata
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -12,18 +14,22 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted
 from shardctl.code.source import call, comment, keywords, literal
-from shardctl.live.library import DATA_LOADER, OfDataLoader, element_of
+from shardctl.errors import UsageError
+from shardctl.live.library import DATA_LOADER, LoaderObject, OfDataLoader, element_of, reader_of
+from shardctl.loaders import hugging_face_stages as stages
+from shardctl.loaders.hugging_face import SLICE, as_chain, stream_of
 from shardctl.loaders.hugging_face_eras import era_of, is_read, of_tables
 from shardctl.loaders.loader import LOADERS, Stop, library
-from shardctl.loaders.loader_sequence import LoaderConfig
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSource, even_share
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.settings.read_settings import ReadSettings
+from shardctl.stages.part import Stage, said_of
+from shardctl.stages.pipelines import parts_of, readers_of
+from shardctl.stages.stages import Pipeline, Read
 from shardctl.verbs.quality import loaders as ways
 from shardctl.verbs.verify.verify_files import file_path
 
 _COLUMN = "index"
-# What `split_dataset_by_node` calls the ways to share.
-_STRATEGIES = {"files": "shards", "examples": "examples"}
 # Formats that `load_dataset` reads, by the same names.
 _FORMATS = ("parquet", "arrow", "webdataset")
 
@@ -35,24 +41,32 @@ class HuggingFace(OfDataLoader):
 
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process yields of all epochs, batch by batch."""
-        # The same lines as in the code that is shown, with an index in place of each example.
-        names = {
-            "dataset": self._of_indices(config),
-            "rank": config.host,
-            "world_size": config.num_hosts,
-        }
-        names["DataLoader"] = _BatchesOfLists
-        self.run([*self._of_node(config), *self.made(config)], names)
+        names = self.objects(config)
         for examples in self.epochs(config, names):
-            yield np.array([example[_COLUMN] for example in examples], np.int64)
+            yield np.array([*_flat([example[_COLUMN] for example in examples])], np.int64)
+
+    def objects(self, config: LoaderConfig) -> dict[str, Any]:
+        """Return the objects that the lines of code make, by their names."""
+        # The same lines as in the code that is shown, with an index in place of each example.
+        chain = config if config.stages is not None else as_chain(config)
+        names: dict[str, Any] = {"rank": config.host, "world_size": config.num_hosts}
+        names |= {"DataLoader": _BatchesOfLists, "function": _same}
+        for read, name in _named(_chain(config)).items():
+            names[name] = self._of_indices(config, chain.sources[read])
+        for number, stage in enumerate(_of_kind(_chain(config), stages.Filter)):
+            names[f"passes_{number + 1}"] = _passes(config, stage)
+        self.run([*self._of_chain(config), *self.made(config)], names)
+        return names
 
     def epoch_setter(self, config: LoaderConfig) -> str:
         """Return the stream; a Dataset has no set_epoch, since all its epochs have one order."""
-        return "dataset" if config.streams else ""
+        shuffles = _of_kind(_chain(config), stages.Shuffle)
+        never = any(stage.set_epoch is False for stage in shuffles)
+        return "dataset" if stream_of(config) is not None and not never else ""
 
     def imports(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the imports of what shares, and of the DataLoader."""
-        yield from self._of_node(config)
+        yield from self._of_chain(config)
         yield DATA_LOADER
 
     def imports_of_data(self, order: LoaderOrder) -> Iterator[str]:
@@ -60,54 +74,51 @@ class HuggingFace(OfDataLoader):
         yield "import datasets"
 
     @staticmethod
-    def _of_node(config: LoaderConfig) -> Iterator[str]:
-        yield "from datasets.distributed import split_dataset_by_node" if config.shares else ""
+    def _of_chain(config: LoaderConfig) -> Iterator[str]:
+        if any(_of_kind(_chain(config), stages.SplitByNode)):
+            yield "from datasets.distributed import split_dataset_by_node"
+        combined = {part.name for part in _of_kind(_chain(config), stages.Combined)}
+        if combined:
+            yield f"from datasets import {', '.join(sorted(combined))}"
 
     def data(self, spec: str, order: LoaderOrder) -> Iterator[str]:
         """Yield the lines that make the dataset whose examples the indices of an order count.
 
         Subsplits of TFDS are no slices of `datasets`, so a part is selected by its indices.
         """
-        yield from loaded(spec, order)
         config = order.config
-        if config.streams and not of_tables(config) and _files(order):
+        for read, name in _named(_chain(config)).items():
+            if name == "dataset":
+                yield from loaded(spec, order)
+            else:
+                origin = order.origins[read]
+                given = [literal(origin.dataset.name), f"split={literal(origin.spec)}"]
+                streaming = {"streaming": "True"} if config.streams else {}
+                yield from call(f"{name} = datasets.load_dataset", [*given, *keywords(streaming)])
+        if config.stages is None and config.streams and not of_tables(config) and _files(order):
             yield "# The call of the script that makes rows of tables, with its own arguments."
             yield "dataset = dataset.map(...)"
 
     def made(self, config: LoaderConfig) -> Iterator[str]:
-        """Yield the shuffle, the share of a host, and the DataLoader."""
-        # Arguments without a value are left out: older versions do not know all of them.
-        if config.seed is not None:
-            given = {
-                "seed": config.seed,
-                "buffer_size": config.buffer,
-                "max_buffer_input_shards": config.input_shards,
-            }
-            stated = {name: literal(one) for name, one in given.items() if one is not None}
-            yield from call("dataset = dataset.shuffle", keywords(stated))
-        if config.shares:
-            # Even sharing is the default of every version; only the others have a strategy.
-            strategy = _STRATEGIES.get(config.host_by)
-            more = [] if strategy is None else [f"strategy={literal(strategy)}"]
-            node = ["dataset", "rank", "world_size", *more]
-            yield from call("dataset = split_dataset_by_node", node)
+        """Yield the calls of the chain, those of settings too, and the DataLoader."""
+        yield from _lines(_chain(config), "dataset", _named(_chain(config)), count(1))
         options = {"batch_size": literal(config.batch), **self.options(config)}
         yield from call("loader = DataLoader", ["dataset", *keywords(options)])
 
     def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
         """Yield the parts of code that reads what is left; a stream is read again and skipped."""
-        if not order.config.streams:
+        if not order.config.streams and order.config.stages is None:
             yield from super().code_of_rest(spec, order, stop)
             return
         # The last part is the loop, which another one replaces.
         imports, *parts, _ = self.code(spec, order)
         yield ("import itertools", "", *imports)
         yield from parts
-        yield _streamed_on(order.config, stop)
+        yield _streamed_on(order.config, stop, self.epoch_setter(order.config))
 
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterator[str]:
         """Yield what the state of a stream is worth."""
-        if config.streams:
+        if stream_of(config) is not None:
             yield (
                 "load_state_dict of an IterableDataset loses what its shuffle buffer held, and may "
                 f"repeat examples; skip reads {counted(stop.in_epoch, 'example')} again and loses "
@@ -137,14 +148,14 @@ class HuggingFace(OfDataLoader):
         of_streams = dict.fromkeys(("input_shards", "arrow"))
         yield ways.way(settings, "hf", "HF: Dataset.shuffle", shuffle_seed=seed, **of_streams)
 
-    def _of_indices(self, config: LoaderConfig) -> Any:
+    def _of_indices(self, config: LoaderConfig, source: LoaderSource) -> Any:
         """Return the dataset that `datasets` makes of indices: tables, or rows of a generator."""
         datasets = library("datasets", self.loader)
         if not config.streams:
-            return datasets.Dataset.from_dict({_COLUMN: range(config.num_examples)})
-        lengths = config.lengths_of_shards
+            return datasets.Dataset.from_dict({_COLUMN: source.indices})
+        lengths = source.lengths if source.shard_lengths is None else source.shard_lengths
         # A generator gets its shards as (start, stop) pairs, one for each file.
-        ends = np.cumsum(lengths)
+        ends = source.first + np.cumsum(lengths)
         read = {"shards": list(zip((ends - lengths).tolist(), ends.tolist(), strict=True))}
         if not of_tables(config):
             return datasets.IterableDataset.from_generator(_rows, gen_kwargs=read)
@@ -153,6 +164,96 @@ class HuggingFace(OfDataLoader):
         return datasets.IterableDataset(
             made.ArrowExamplesIterable(_tables, read), info=datasets.DatasetInfo(features=features)
         )
+
+
+# A chain as lines of code.
+
+
+def _chain(config: LoaderConfig) -> Pipeline:
+    return (config if config.stages is not None else as_chain(config)).stages or Pipeline()
+
+
+def _of_kind(pipeline: Pipeline, kind: Any) -> Iterator[Any]:
+    return (part for part in parts_of(pipeline) if isinstance(part, kind))
+
+
+def _named(pipeline: Pipeline) -> dict[Read, str]:
+    """Return what code calls each reader of a chain."""
+    reads = list(dict.fromkeys(readers_of(pipeline)))
+    several = isinstance(pipeline.source, stages.Combined)
+    return {
+        read: f"dataset_{place + 1}" if several else "dataset" for place, read in enumerate(reads)
+    }
+
+
+def _lines(
+    pipeline: Pipeline, name: str, named: dict[Read, str], numbers: Iterator[int]
+) -> Iterator[str]:
+    """Yield the calls that make `name` of a pipeline, the inputs of what combines them first."""
+    source = pipeline.source
+    if isinstance(source, stages.Combined):
+        inputs = [f"{name}_of_{place + 1}" for place in range(len(source.inputs))]
+        for each, one in zip(inputs, source.inputs, strict=True):
+            yield from _lines(one, each, named, numbers)
+        said = said_of(source)
+        del said["inputs"]
+        given = {key: literal(value) for key, value in said.items()}
+        yield from call(f"{name} = {source.name}", [f"[{', '.join(inputs)}]", *keywords(given)])
+    elif isinstance(source, Read) and named[source] != name:
+        yield f"{name} = {named[source]}"
+    for stage in pipeline.stages:
+        given = {key: literal(value) for key, value in said_of(stage).items() if key != "set_epoch"}
+        head, end, by_place = f"{name} = {name}.{stage.name}", "", list[str]()
+        match stage:
+            case stages.TrainTestSplit():
+                end = f"[{given.pop('split', literal('train'))}]"
+            case stages.SplitByNode():
+                node = {"rank": "rank", "world_size": "world_size"} | given
+                head, by_place = f"{name} = {stage.name}", [name, node["rank"], node["world_size"]]
+                given = {key: value for key, value in given.items() if key == "strategy"}
+            case stages.Shard():
+                given = {"num_shards": "world_size", "index": "rank"} | given
+            case stages.Select():
+                by_place, given = [_selected(stage.indices, name)], {}
+            case stages.Filter():
+                by_place, given = [f"passes_{next(numbers)}"], {}
+            case stages.Map():
+                head, by_place = f"{name} = {name}.map", ["function"]
+                yield f"# {stage.name}, by the script's own function."
+            case stages.Columns():
+                yield f"# {stage.name} of the script changes no order."
+                continue
+        *lines, last = call(head, [*by_place, *keywords(given)])
+        yield from (*lines, f"{last}{end}")
+
+
+def _selected(indices: str | tuple[int, ...], name: str) -> str:
+    """Return the places that `select` keeps, as code."""
+    if not isinstance(indices, str):
+        return literal(list(indices))
+    if text := SLICE.fullmatch(indices):
+        start, stop, step = text.groups()
+        return f"range({start or 0}, {stop or f'len({name})'}, {step or 1})"
+    return f"[int(index) for index in open({literal(indices)})]"
+
+
+def _passes(config: LoaderConfig, stage: Any) -> Any:
+    """Return the function of a filter, by its file."""
+    assert config.kept is not None
+    kept = config.kept(stage)
+    return lambda example: bool(kept(np.array([example[_COLUMN]]))[0])
+
+
+def _flat(indices: Any) -> Iterator[int]:
+    """Yield the indices of an element; a batch that the chain makes is a list of them."""
+    for one in indices if isinstance(indices, list) else ():
+        yield from _flat(one)
+    if not isinstance(indices, list):
+        yield int(indices)
+
+
+def _same(example: Any) -> Any:
+    return example
 
 
 class _BatchesOfLists:
@@ -181,13 +282,14 @@ class _BatchesOfLists:
                 yield batch
 
 
-def _streamed_on(config: LoaderConfig, stop: Stop) -> Iterator[str]:
+def _streamed_on(config: LoaderConfig, stop: Stop, setter: str) -> Iterator[str]:
     first = config.first_epoch + stop.epoch
     skip = stop.in_epoch if stop.steps_in_epoch is None else stop.steps_in_epoch
     if stop.in_batch:
         yield from comment(f"Of the first batch {stop.in_batch} examples were yielded before.")
     yield f"for epoch in range({first}, {config.first_epoch + config.epochs}):"
-    yield "    dataset.set_epoch(epoch)"
+    if setter:
+        yield "    dataset.set_epoch(epoch)"
     yield "    # What came before is read again, since a buffer has no other way there."
     yield f"    skip = {skip} if epoch == {first} else 0"
     yield f"    for {element_of(config)} in itertools.islice(loader, skip, None):"
@@ -262,3 +364,143 @@ def _parts(order: LoaderOrder) -> list[tuple[int, int]]:
     parted = np.flatnonzero(starts[1:] != stops[:-1])
     first, last = starts[[0, *(parted + 1)]], stops[[*parted, -1]]
     return list(zip(first.tolist(), last.tolist(), strict=True))
+
+
+# An object, read back.
+
+_SHARDS = (
+    "the source has {} shards, and all of them are there: what shard or reshard left out of it "
+    "cannot be seen"
+)
+_ROWS = "rows are counted from the first of the object's own table: what was left out is not seen"
+
+
+def read_object(obj: Any) -> LoaderObject | None:
+    """Return what a Dataset or an IterableDataset was made with, None of another object.
+
+    Raises:
+        UsageError: a part of it is not understood; it is named, with the version.
+    """
+    known: dict[Read, Any] = {}
+    if _kind(obj) == "Dataset":
+        made = _OfObject(known).rows(obj)
+        return LoaderObject(loader="hf", stages=made, sources=known, assumptions=(_ROWS,))
+    if _kind(obj) != "IterableDataset":
+        return None
+    found = _OfObject(known)
+    made, node, epoch = found.of(obj._ex_iterable), obj._distributed, int(obj._epoch)
+    if node is not None:
+        strategy = getattr(node, "strategy", "auto")
+        split = stages.SplitByNode(rank=node.rank, world_size=node.world_size, strategy=strategy)
+        made = replace(made, stages=(*made.stages, split))
+    settings, said = {"pass_index": epoch, **found.settings}, tuple(found.assumed)
+    return LoaderObject(
+        loader="hf", stages=made, settings=settings, sources=known, assumptions=said
+    )
+
+
+def _kind(obj: Any) -> str:
+    """Return the name of a class of the library, "" of another."""
+    return type(obj).__name__ if type(obj).__module__.partition(".")[0] == "datasets" else ""
+
+
+class _OfObject:
+    """Reads the iterables that a stream is made of, by the names of their classes.
+
+    settings: what is to be said beside the stages. assumed: what cannot be seen.
+    """
+
+    def __init__(self, known: dict[Read, Any]) -> None:
+        self._known, self.settings, self.assumed = known, dict[str, Any](), list[str]()
+
+    def rows(self, dataset: Any) -> Pipeline:
+        """Return a Dataset: the rows of its table, in the order of its indices."""
+        read, chosen = reader_of(dataset._data, self._known), dataset._indices
+        if chosen is None:
+            return Pipeline(source=read)
+        places = tuple(chosen.column(0).to_pylist())
+        return Pipeline(source=read, stages=(stages.Select(indices=places),))
+
+    def of(self, node: Any, *, below: bool = False) -> Pipeline:
+        """Return the chain of an iterable; `below` a shuffle, which has moved what it reads."""
+        name = _kind(node).removesuffix("ExamplesIterable")
+        shards = node.kwargs.get("shards") if name in ("", "Arrow") and _kind(node) else None
+        if isinstance(shards, list) and {_kind(one) for one in shards} == {"Dataset"}:
+            return self._shards_of_dataset(shards)
+        if name in ("", "Arrow") and _kind(node):
+            self.assumed.append(_SHARDS.format(node.num_shards))
+            self.settings |= {"streaming": True, "arrow": name == "Arrow"}
+            if Read() in self._known:
+                raise _unknown("several sources of files or generators, whose names are not seen")
+            self._known[Read()] = node
+            return Pipeline()
+        inputs = getattr(node, "ex_iterables", None)
+        if inputs is not None and not below and name in _COMBINED:
+            made = tuple(self.of(one) for one in inputs)
+            if name == "VerticallyConcatenatedMultiSources":
+                return Pipeline(source=stages.Concatenate(inputs=made))
+            drawn = {"stopping_strategy": node.stopping_strategy}
+            if name.startswith("Randomly"):
+                drawn |= {"probabilities": node.probabilities, "seed": _seed(node.generator)}
+            return Pipeline(source=stages.Interleave(inputs=made, **drawn))
+        stage = self._stage(name, node)
+        inner = node.ex_iterable
+        if isinstance(stage, stages.Shuffle) and _kind(inner).startswith("InterleavedShards"):
+            inner = inner.ex_iterable
+        made = self.of(inner, below=below or isinstance(stage, stages.Shuffle))
+        return made if stage is None else replace(made, stages=(*made.stages, stage))
+
+    def _stage(self, name: str, node: Any) -> Stage | None:
+        """Return the call that an iterable stands for, None of one that changes no order."""
+        match name:
+            case "RebatchedArrow" | "Formatted" | "SelectColumnsIterable":
+                return None
+            case "BufferShuffled":
+                turns = getattr(node.ex_iterable, "max_input_shards", 1)
+                is_new = era_of(metadata.version("datasets")).interleave == "apart"
+                given: dict[str, Any] = {"max_buffer_input_shards": turns} if is_new else {}
+                return stages.Shuffle(
+                    seed=_seed(node.generator), buffer_size=node.buffer_size, **given
+                )
+            case "Skip" | "Take":
+                return (stages.Skip if name == "Skip" else stages.Take)(n=node.n)
+            case "Repeat":
+                return stages.Repeat(num_times=node.num_times)
+            case "Filtered":
+                return stages.Filter()
+            case "Mapped" if getattr(node.function, "__name__", "").startswith("_batch_"):
+                drops = node.drop_last_batch
+                return stages.Batch(batch_size=node.batch_size, drop_last_batch=drops)
+            case "Mapped":
+                return stages.Map(batched=node.batched)
+        raise _unknown(_kind(node) or type(node).__name__)
+
+    def _shards_of_dataset(self, shards: list[Any]) -> Pipeline:
+        """Return the stream of a Dataset, whose shards are runs of nearly one length."""
+        sizes, count = [len(one) for one in shards], len(shards)
+        even = sorted(len(even_share(sum(sizes), at, count)) for at in range(count))
+        if sorted(sizes) != even or any(one._indices is not None for one in shards):
+            raise _unknown("to_iterable_dataset of a Dataset with indices, or of which shards left")
+        read = reader_of(range(sum(sizes)), self._known)
+        return Pipeline(source=read, stages=(stages.ToIterable(num_shards=count),))
+
+
+_COMBINED = tuple(
+    f"{how}MultiSources" for how in ("VerticallyConcatenated", "Cycling", "RandomlyCycling")
+)
+
+
+def _unknown(what: str) -> UsageError:
+    """Return the error of a part of an object that is not understood."""
+    return UsageError(
+        f"datasets {metadata.version('datasets')}: {what}: not read back; give --stages"
+    )
+
+
+def _seed(rng: Any) -> int:
+    """Return the seed of a generator that has drawn nothing yet."""
+    seed = rng.bit_generator.seed_seq.entropy
+    fresh = isinstance(seed, int) and seed < 1 << 63
+    if not fresh or np.random.default_rng(seed).bit_generator.state != rng.bit_generator.state:
+        raise _unknown("a generator without a seed, or one that has drawn numbers")
+    return int(seed)

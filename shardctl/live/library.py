@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shardctl.base.arrays import Int64s
 from shardctl.code import reader
 from shardctl.code.source import call, comment, keywords, literal, settings_code
+from shardctl.dataset.dataset import POSITIONS
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import Loader, LoaderCall, Stop, missing
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.order.loader_order import LoaderOrder
+from shardctl.order.order import Origin
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.stages import Pipeline, Range, Read
 from shardctl.verbs.quality.loaders import Way
@@ -32,6 +34,36 @@ class Rest:
     def __getitem__(self, index):
         indices = order.indices_in_step(self.steps[index]).tolist()
         return indices[self.in_batch :] if index == 0 else indices
+'''
+_REST_WITHOUT_END = '''\
+class Rest:
+    """The examples that follow, by their indices in the source; they have no end."""
+
+    def __init__(self, positions):
+        self.positions = positions
+
+    def __len__(self):
+        return len(self.positions)
+
+    def __getitem__(self, index):
+        return int(order.indices_at([self.positions[index]])[0])
+'''
+_JOINED = '''\
+class Joined:
+    """Several sources as one, whose indices count through them one after the other."""
+
+    def __init__(self, *sources):
+        self.sources = sources
+
+    def __len__(self):
+        return sum(map(len, self.sources))
+
+    def __getitem__(self, index):
+        for source in self.sources:
+            if index < len(source):
+                return source[index]
+            index -= len(source)
+        raise IndexError(index)
 '''
 
 
@@ -194,7 +226,13 @@ class Library(ABC):
 
     def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
         """Yield the parts of code that reads what is left of all epochs."""
-        config, dataset = order.config, order.dataset
+        origins, dataset = order.origins, order.dataset
+        if origins:  # what is read by the reader of the command, if there is one
+            own = (origin for read, origin in origins.items() if read.data is None)
+            dataset = next(own, next(iter(origins.values()))).dataset
+        # Batches are read as they are, whoever forms them.
+        batch = (order.config.batch or 1) if order.has_steps else None
+        config = replace(order.config, stages=None, batch=batch)
         rest = self.made_of_rest(config)
         # The code plans the order again and reads what is left by index.
         imports = ["import shardctl", *self.imports_of_rest(config), *self.imports_of_data(order)]
@@ -203,14 +241,23 @@ class Library(ABC):
         named = literal(str(dataset.reference or dataset.data_dir or dataset.title))
         plan = call("planned = shardctl.plan_order", [named, literal(spec), "settings"])
         yield (*settings_code(order.settings), *plan, "order = planned.order")
+        if len(origins) > 1:
+            yield _JOINED.splitlines()
+            yield (f"{self.source} = Joined({', '.join(self.names_of_sources(len(origins)))})",)
         if config.batch is not None:
             yield (_REST_OF_BATCHES + self.helpers).splitlines()
+        elif order.is_endless:
+            yield _REST_WITHOUT_END.splitlines()
         # Examples by default; batches where the loader makes them, since a batch may hold less than
         # its size.
         left = f"rest = order.indices_at(range({stop.consumed}, order.num_examples)).tolist()"
+        if order.is_endless:
+            left = f"rest = Rest(range({stop.consumed}, order.num_examples))"
         if stop.steps is not None:
             left = f"rest = Rest(range({stop.steps}, order.num_steps), in_batch={stop.in_batch})"
-        yield (left, *rest, f"for {element_of(config)} in loader:", "    ...")
+        said = "It is read by index: what the chain does to each example is called on what is read."
+        notes = comment(said) if order.config.stages is not None else ()
+        yield (left, *notes, *rest, f"for {element_of(config)} in loader:", "    ...")
 
     def imports(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the imports of `made`; "" stands for none."""
@@ -218,13 +265,24 @@ class Library(ABC):
 
     def imports_of_data(self, order: LoaderOrder) -> Iterable[str]:
         """Yield the imports of `data`."""
-        return (reader.TFDS,)
+        of_files = (origin.dataset.file_format != POSITIONS for origin in _origins("", order))
+        return (reader.TFDS,) if any(of_files) else ()
+
+    def names_of_sources(self, count: int) -> list[str]:
+        """Return what the lines call the sources of the readers of a chain, in their order."""
+        return [self.source, *(f"{self.source}_{number}" for number in range(2, count + 1))]
 
     def data(self, spec: str, order: LoaderOrder) -> Iterator[str]:
-        """Yield the lines that make the source."""
-        yield from reader.builder(order.dataset)
-        yield "# Files that are read by index, as array_record ones are."
-        yield f"source = builder.as_data_source(split={literal(spec)})"
+        """Yield the lines that make the source, or that of each reader of a chain."""
+        origins = _origins(spec, order)
+        for name, one in zip(self.names_of_sources(len(origins)), origins, strict=True):
+            if one.dataset.file_format == POSITIONS:
+                yield "# The source of the script, of which only the length is known here."
+                yield f"{name} = range({one.dataset.splits[0].num_examples})"
+                continue
+            yield from reader.builder(one.dataset)
+            yield "# Files that are read by index, as array_record ones are."
+            yield f"{name} = builder.as_data_source(split={literal(one.spec)})"
 
     def made(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the lines that make `loader` of the source, on process `rank` of `world_size`."""
@@ -314,6 +372,11 @@ def host_lines(config: LoaderConfig) -> Iterator[str]:
         yield f"rank, world_size = {config.host}, {config.num_hosts}"
 
 
+def _origins(spec: str, order: LoaderOrder) -> list[Origin]:
+    """Return what the readers of an order read, which is `spec` where there is no chain."""
+    return [*order.origins.values()] or [Origin(name="", dataset=order.dataset, spec=spec)]
+
+
 def in_order(imports: Iterable[str]) -> list[str]:
     """Return imports as they stand in a module, `from` behind the others."""
     return sorted({*filter(None, imports)}, key=lambda line: (line.startswith("from "), line))
@@ -321,6 +384,8 @@ def in_order(imports: Iterable[str]) -> list[str]:
 
 def element_of(config: LoaderConfig) -> str:
     """Return what code calls an element of a loader."""
+    if config.stages is not None:
+        return "element"
     return "example" if config.batch is None else "batch"
 
 

@@ -134,6 +134,7 @@ class _Elements:
         loader = LOADERS[found.loader]
         over = library_of(loader).over_indices(value, {id(s): p.indices for p, s in self._sources})
         self.note = f"elements of {loader.title} were compared by their values with the sources"
+        self._is_over_indices = over is not None
         if over is not None:
             self._value = over
             self._sources = [(part, part.indices) for part, _ in self._sources]
@@ -149,12 +150,12 @@ class _Elements:
                 pass
         order, position, step = self._order, 0, 0
         for element in self._value:
-            width = None
-            if order.has_steps:
-                width = 0
-                if order.num_steps is None or step < order.num_steps:
-                    width = len(order._in_step(step))
-            rows = [element] if width is None else rows_of(element, width)
+            rows = [element]
+            if self._is_over_indices:
+                rows = [*_leaves(element)]
+            elif order.has_steps:
+                there = order.num_steps is None or step < order.num_steps
+                rows = rows_of(element, len(order.positions_in_step(step)) if there else 0)
             found = [self._index(position + at, row) for at, row in enumerate(rows)]
             yield np.array(found, np.int64)
             position, step = position + len(rows), step + 1
@@ -217,6 +218,15 @@ def rows_of(element: Any, width: int) -> list[Any]:
     while array.ndim > 1 and len(array) != width and array.shape[0] * array.shape[1] <= width:
         array = array.reshape(-1, *array.shape[2:])
     return [row.item() if not np.ndim(row) and hasattr(row, "item") else row for row in array]
+
+
+def _leaves(element: Any) -> Iterator[Any]:
+    """Yield the indices of an element, however they are put together."""
+    if isinstance(element, list | tuple) or np.ndim(element):
+        for one in element:
+            yield from _leaves(one)
+    else:
+        yield element
 
 
 def _length(value: Any) -> int:

@@ -1,93 +1,351 @@
-"""PyTorch's loaders, torchdata's and Accelerate's: as code, run over indices, and to continue."""
+"""PyTorch's loaders, torchdata's and Accelerate's: as code, run over indices, and to continue.
+
+The code is that of a chain (`chain_of`), call by call.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.code.source import call, keywords, literal
-from shardctl.live.library import DATA_LOADER, OfDataLoader, refused
+from shardctl.errors import UsageError
+from shardctl.live.library import OfDataLoader, refused
+from shardctl.loaders import torch_stages as calls
 from shardctl.loaders.loader import Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
+from shardctl.loaders.torch import chain_of
+from shardctl.loaders.torch_generator import Seeds
 from shardctl.settings.read_settings import ReadSettings
+from shardctl.stages.part import Part, said_of
+from shardctl.stages.pipelines import parts_of
+from shardctl.stages.stages import Pipeline, Read
 from shardctl.verbs.quality import loaders as ways
+
+_STREAM = """\
+class Stream(IterableDataset):
+    def __init__(self, source):
+        self.source = source
+
+    def __iter__(self):
+        info = get_worker_info()
+        worker, workers = (0, 1) if info is None else (info.id, info.num_workers)
+        number, count = {number}, {count}
+        block = -(-len(self.source) // count)
+        for place in {places}:
+            yield self.source[place]
+"""
+_FILES = ("indices", "weights", "lengths")
+
+
+class _Code:
+    """The lines of a chain, and what they import; `names` are those of what is made so far."""
+
+    def __init__(self, config: LoaderConfig, loader: str, options: dict[str, str]) -> None:
+        self.config, self.loader, self._options = config, loader, options
+        self.imports: set[str] = set()
+        self.lines: list[str] = []
+        names = self._chain(chain_of(config, loader), "")
+        if "node" in names and not self.lines[-1].startswith("loader ="):
+            self._make("loader", calls.NodeLoader(), [names["node"]])
+        elif "node" not in names and "loader" not in names:
+            kind = calls.StatefulDataLoader if loader == "stateful" else calls.DataLoader
+            self._stage(kind(), names, "")
+        text = "\n".join(self.lines)
+        self.imports |= {f"import {name}" for name in ("numpy", "torch") if f"{name}." in text}
+
+    def _chain(self, chain: Pipeline, suffix: str) -> dict[str, str]:
+        """Write a chain; return the names of the last dataset, sampler and so on."""
+        source, readers = chain.source, list(self.config.sources)
+        names = {"dataset": "source"}
+        if isinstance(source, Read) and len(readers) > 1:
+            names = {"dataset": f"source_{readers.index(source)}"}
+        elif isinstance(source, calls.ConcatDataset | calls.MultiNodeWeightedSampler):
+            made = "dataset" if isinstance(source, calls.ConcatDataset) else "node"
+            inputs = [
+                self._chain(one, f"{suffix}_{number}")[made]
+                for number, one in enumerate(source.fed_by)
+            ]
+            given = [f"[{', '.join(inputs)}]"]
+            if isinstance(source, calls.MultiNodeWeightedSampler):
+                weights = {str(at): weight for at, weight in enumerate(source.weights)}
+                mapped = (f"{literal(str(at))}: {name}" for at, name in enumerate(inputs))
+                given = [f"{{{', '.join(mapped)}}}", repr(weights)]
+                given += keywords(self._values(source, without=("inputs", "weights")))
+                if self.config.shares and source.world_size is None:
+                    given += ["rank=rank", "world_size=world_size"]
+            names = {made: self._make(made + suffix, source, given)}
+        stages = list(chain.stages)
+        for number, stage in enumerate(stages):
+            self._stage(stage, names, suffix)
+            follows = stages[number + 1 : number + 2]
+            if isinstance(stage, calls.SamplerWrapper):
+                # Its elements are places of the dataset.
+                function = f"{names['dataset']}.__getitem__"
+                mapper: Any = follows[0] if follows else None
+                if isinstance(mapper, calls.Mapper | calls.ParallelMapper):
+                    del stages[number + 1]
+                else:
+                    mapper = calls.Mapper()
+                values = keywords(self._values(mapper))
+                self._make(names["node"], mapper, [names["node"], function, *values])
+        return names
+
+    def _stage(self, stage: Part, names: dict[str, str], suffix: str) -> None:
+        """Write a call."""
+        assert isinstance(stage, calls.TorchStage)
+        made, config = (stage.makes or "") + suffix, self.config
+        given = [names[stage.of]] if stage.of in names else []
+        match stage:
+            case calls.Trainer():
+                streams = any(isinstance(one, calls.IterableDataset) for one in self._parts())
+                for one in stage.calls(config, streams=streams):
+                    self._stage(one, names, suffix)
+                return
+            case calls.ManualSeed() | calls.SetRngState():
+                self._default_generator(stage)
+                return
+            case calls.IterableDataset():
+                self._stream(stage)
+                self.lines.append(f"{made} = Stream({given[0]})")
+            case calls.RandomSplit():
+                values = keywords(self._values(stage, without=("part", "lengths")))
+                lengths = [int(n) if n == int(n) and n > 1 else n for n in stage.lengths]
+                self._make(made, stage, [*given, repr(lengths), *values])
+                self.lines[-1] += f"[{stage.part}]"
+            case calls.Mapper() | calls.ParallelMapper():
+                given.append("lambda element: element")
+                self._make(made, stage, [*given, *keywords(self._values(stage))])
+            case calls.MapStyleWrapper():
+                self._make(made, stage, [names["dataset"], names["sampler"]])
+            case calls.DistributedSampler():
+                own = {"num_replicas": "world_size", "rank": "rank"}
+                if not config.shares:
+                    own = {"num_replicas": "1", "rank": "0"}
+                own |= self._values(stage, without=("set_epoch", "shuffle", "seed", "drop_last"))
+                own |= {"shuffle": literal(stage.shuffle), "seed": literal(stage.seed)}
+                own |= {"drop_last": literal(stage.drop_last)}
+                self._make(made, stage, [*given, *keywords(own)])
+            case calls.DataLoader():
+                self._make(made, stage, [*given, *keywords(self._of_loader(stage, names))])
+                if getattr(stage, "sampler_generator", None) is not None:
+                    self._seed(f"{made}.sampler.generator", stage.sampler_generator)
+            case calls.Prepare():
+                if "loader" not in names:
+                    self._stage(calls.DataLoader(), names, suffix)
+                self._prepare(made, stage)
+            case calls.BatchSampler():
+                own = {
+                    "batch_size": literal(stage.batch_size),
+                    "drop_last": literal(stage.drop_last),
+                }
+                self._make(made, stage, [*given, *keywords(own)])
+            case _:
+                made = "loader" if isinstance(stage, calls.NodeLoader) else made
+                self._make(made, stage, [*given, *keywords(self._values(stage))])
+        names[stage.makes] = made
+
+    def _make(self, made: str, part: Any, given: list[str]) -> str:
+        """Write the line that makes something, and import the call; return the name."""
+        name, at = part.name, part.at
+        if name == "DistributedSampler" and self.loader == "stateful":
+            name, at = "StatefulDistributedSampler", "torchdata.stateful_dataloader.sampler"
+        name = "prepare_data_loader" if name == "prepare" else name
+        self.imports.add(f"from {at} import {name}")
+        self.lines += call(f"{made} = {name}", given)
+        return made
+
+    def _parts(self) -> Iterator[Part]:
+        return parts_of(chain_of(self.config, self.loader))
+
+    def _values(self, part: Part, without: Iterable[str] = ()) -> dict[str, str]:
+        """Return the arguments of a call that are not its defaults, as source."""
+        values = {}
+        for name, value in said_of(part).items():
+            if name in without or value is None:
+                continue
+            values[name] = repr(value)
+            if name in _FILES:
+                dtype = {"dtype": "int"} if name == "indices" else {}
+                values[name] = _numbers(value, dtype)
+            elif name == "generator":
+                self.lines.append("generator = torch.Generator()")
+                self._seed("generator", value)
+                values[name] = "generator"
+        return values
+
+    def _seed(self, generator: str, given: Seeds) -> None:
+        seed, draws = given if isinstance(given, tuple) else (given, 0)
+        if self.lines and self.lines[-1] == f"{generator} = torch.Generator()":
+            self.lines[-1] += f".manual_seed({seed})"
+        else:
+            self.lines.append(f"{generator}.manual_seed({seed})")
+        if draws:
+            self.lines.append(f"torch.randint(2, ({draws},), generator={generator})")
+
+    def _of_loader(self, stage: calls.DataLoader, names: dict[str, str]) -> dict[str, str]:
+        """Return the arguments of a DataLoader, those of the settings too."""
+        config, values = self.config, self._values(stage)
+        drops, workers = stage.drop_last or config.drop_remainder, dict(self._options)
+        values.pop("sampler_generator", None)
+        if "batch_sampler" in names:
+            return {"batch_sampler": names["batch_sampler"], **values, **workers}
+        own = {"batch_size": literal(config.batch)} if stage.batch_size is None else {}
+        own |= {"sampler": names["sampler"]} if "sampler" in names else {}
+        values |= {"drop_last": "True"} if drops else {}
+        return own | values | workers
+
+    def _prepare(self, made: str, stage: calls.Prepare) -> None:
+        shares = self.config.shares
+        prepared = {
+            "num_processes": "world_size" if shares else "1",
+            "process_index": "rank" if shares else "0",
+            **self._values(stage),
+        }
+        if stage.dispatch_batches or any(
+            isinstance(one, calls.IterableDataset) for one in self._parts()
+        ):
+            prepared["put_on_device"] = "True"
+        who = "for the Trainer, whose data_seed this is" if stage.data_seed else "by itself"
+        self.lines.append(f"# As Accelerator.prepare does {who}.")
+        self._make(made, stage, [made, *keywords(prepared)])
+
+    def _default_generator(self, stage: calls.ManualSeed | calls.SetRngState) -> None:
+        if isinstance(stage, calls.ManualSeed):
+            self.lines.append("# Nothing that draws from PyTorch's generator may come between.")
+            self.lines.append(f"torch.manual_seed({stage.seed})")
+        elif stage.file.endswith(".npy"):
+            self.lines.append(
+                f"torch.set_rng_state(torch.from_numpy(numpy.load({literal(stage.file)})))"
+            )
+        else:
+            self.lines.append(f"state = torch.load({literal(stage.file)}, weights_only=False)")
+            self.lines.append("# Checkpoints of the Trainer and of Accelerate have several.")
+            self.lines.append("if isinstance(state, dict):")
+            self.lines.append('    state = state.get("cpu", state.get("torch_manual_seed"))')
+            self.lines.append("torch.set_rng_state(state)")
+        if stage.draws_before:
+            self.lines.append("# In place of what draws so often, as a model does that is made.")
+            self.lines.append(f"torch.randint(2, ({stage.draws_before},))")
+
+    def _stream(self, stage: calls.IterableDataset) -> None:
+        shares = stage.worker_info != "ignored"
+        number, count = ("rank", "world_size") if stage.hosts and self.config.shares else ("0", "1")
+        if shares:
+            number, count = f"{number} * workers + worker", f"{count} * workers"
+        places = "range(number, len(self.source), count)"
+        if stage.worker_info == "block":
+            places = "range(len(self.source))[number * block : (number + 1) * block]"
+        self.imports.add("from torch.utils.data import IterableDataset, get_worker_info")
+        text = _STREAM.format(number=number, count=count, places=places)
+        self.lines += text.splitlines()
+
+
+def _numbers(value: Any, dtype: dict[str, str]) -> str:
+    """Return numbers of a chain as source."""
+    if not isinstance(value, str):
+        return repr(list(value))
+    if calls.range_in(value) is not None:
+        return value
+    load = "numpy.load" if value.endswith(".npy") else "numpy.loadtxt"
+    how = {} if value.endswith(".npy") else {"ndmin": "1", **dtype}
+    return f"{load}({', '.join([literal(value), *keywords(how)])}).tolist()"
 
 
 class Torch(OfDataLoader):
-    """`torch.utils.data.DataLoader` with the sampler that the settings ask for.
-
-    kind, sampler: the classes that it is made of, as the code imports them.
-    """
-
-    kind, sampler = "DataLoader", "DistributedSampler"
-    at, sampler_at = "torch.utils.data", "torch.utils.data.distributed"
+    """`torch.utils.data.DataLoader` with the sampler that the settings ask for."""
 
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
-        """Yield what one rank yields, batch by batch."""
-        torch = library("torch", self.loader)
-        source = range(config.num_examples)
-        names: dict[str, Any] = {"source": source, "rank": config.host}
-        names["world_size"] = config.num_hosts
+        """Yield what one rank yields, batch by batch; of the Trainer step by step."""
+        torch, parts = library("torch", self.loader), self._parts(config)
+        names: dict[str, Any] = {"rank": config.host, "world_size": config.num_hosts}
+        names["source"] = range(config.num_examples)
+        for number, source in enumerate(config.sources.values()):
+            names[f"source_{number}" if len(config.sources) > 1 else "source"] = source.indices
+        streams = any(isinstance(one, calls.IterableDataset) for one in parts)
+        for one in parts:
+            is_sent = isinstance(one, calls.Prepare | calls.Trainer)
+            dispatches = is_sent and (
+                streams if one.dispatch_batches is None else one.dispatch_batches
+            )
+            if dispatches and config.num_hosts > 1:
+                raise UsageError(
+                    "dispatch_batches=True: one process sends batches to the others, and here one "
+                    "runs alone; run the script itself to compare it"
+                )
+        steps = max(
+            (one.gradient_accumulation_steps for one in parts if isinstance(one, calls.Trainer)),
+            default=1,
+        )
+        collate = partial(torch.tensor) if self.loader.name == "accelerate" else _indices
         # PyTorch's global generator is restored afterwards.
         with torch.random.fork_rng(devices=[]):
             try:
                 self._check_seeds(config, torch)
                 self.run(self.imports(config), names)
                 # A batch as the indices themselves; the default collate would make tensors.
-                names[self.kind] = partial(names[self.kind], collate_fn=_indices)
+                for kind in {"DataLoader", "StatefulDataLoader"} & {*names}:
+                    names[kind] = partial(names[kind], collate_fn=collate)
                 self.run(self.made(config), names)
             except (ValueError, RuntimeError) as error:  # the latter of older versions
                 raise refused("PyTorch", error) from error
+            setter = names.get(self.epoch_setter(config))
             # Without set_epoch, earlier epochs are iterated, as their draws move the generator.
-            if not self.epoch_setter(config):
-                for _ in range(config.first_epoch):
-                    for _ in names["loader"]:
-                        pass
-            yield from self.epochs(config, names)
+            for epoch in range(
+                0 if setter is None else config.first_epoch, config.first_epoch + config.epochs
+            ):
+                if setter is not None:
+                    setter.set_epoch(epoch)
+                found = map(_indices, names["loader"])
+                while step := [*islice(found, steps)]:
+                    if epoch >= config.first_epoch:
+                        yield np.concatenate(step)
+
+    def _parts(self, config: LoaderConfig) -> list[Part]:
+        return [*parts_of(chain_of(config, self.loader.name))]
 
     def epoch_setter(self, config: LoaderConfig) -> str:
-        """Return the sampler that deals to ranks."""
-        return "sampler" if config.shares else ""
+        """Return the name of the sampler that deals to ranks, or of the loader that has it."""
+        parts = self._parts(config)
+        if any(isinstance(one, calls.NodeStage) for one in parts):
+            return ""
+        for one in parts:
+            if isinstance(one, calls.DistributedSampler):
+                return "sampler" if one.set_epoch else ""
+            if isinstance(one, calls.Sampler) and not isinstance(one, calls.RandomSampler):
+                return ""  # it draws
+            if isinstance(one, calls.Trainer) and one.lengths is not None:
+                return ""
+        shuffles = any(
+            isinstance(one, calls.RandomSampler)
+            or (isinstance(one, calls.DataLoader) and one.shuffle)
+            for one in parts
+        )
+        prepared = [one for one in parts if isinstance(one, calls.Prepare | calls.Trainer)]
+        is_set = all(one.use_seedable_sampler or not shuffles for one in prepared)
+        return "loader" if prepared and is_set else ""
 
     def draws_on(self, config: LoaderConfig) -> bool:
         """Whether the loader's own sampler shuffles, which draws at each iteration."""
-        return not config.shares
+        return not self.epoch_setter(config)
 
-    def imports(self, config: LoaderConfig) -> Iterator[str]:
+    def imports(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the imports of the loader, and of its sampler or generator."""
-        yield "import torch" if not config.shares and config.shuffles else ""
-        yield f"from {self.at} import {self.kind}"
-        yield f"from {self.sampler_at} import {self.sampler}" if config.shares else ""
+        return self._code(config).imports
 
-    def made(self, config: LoaderConfig) -> Iterator[str]:
+    def made(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the lines that make the loader, behind those of its sampler or generator."""
-        options = {"batch_size": literal(config.batch)}
-        # Shared: a sampler that deals to ranks. Alone: the DataLoader's own shuffle.
-        if config.shares:
-            dealt = {
-                "num_replicas": "world_size",
-                "rank": "rank",
-                "shuffle": literal(config.shuffles),
-                "seed": literal(config.seed or 0),
-                "drop_last": literal(config.drop_shard_remainder),
-            }
-            yield from call(f"sampler = {self.sampler}", ["source", *keywords(dealt)])
-            options["sampler"] = "sampler"
-        elif config.shuffles:
-            # torch.manual_seed seeds the default generator; a seed of its own needs a generator
-            # object.
-            options["shuffle"] = "True"
-            if config.global_seed is None:
-                yield f"generator = torch.Generator().manual_seed({config.seed})"
-                options["generator"] = "generator"
-            else:
-                yield from _manual_seed(config)
-        options |= self.options(config)
-        yield from call(f"loader = {self.kind}", ["source", *keywords(options)])
+        return self._code(config).lines
+
+    def _code(self, config: LoaderConfig) -> _Code:
+        options = self.options(config)
+        options.pop("drop_last", None)
+        return _Code(config, self.loader.name, options)
 
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
         """Yield that it keeps no position."""
@@ -116,9 +374,6 @@ class Torch(OfDataLoader):
 class Stateful(Torch):
     """`torchdata.stateful_dataloader.StatefulDataLoader`."""
 
-    kind, sampler = "StatefulDataLoader", "StatefulDistributedSampler"
-    at, sampler_at = "torchdata.stateful_dataloader", "torchdata.stateful_dataloader.sampler"
-
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterator[str]:
         """Yield what its own state is worth."""
         yield (
@@ -143,41 +398,6 @@ class Accelerate(Torch):
 
     skips = "skip_first_batches"
 
-    def epoch_setter(self, config: LoaderConfig) -> str:
-        """Return the loader, where its sampler has a seed of its own."""
-        return "" if self.draws_on(config) else "loader"
-
-    def draws_on(self, config: LoaderConfig) -> bool:
-        """Whether torch.manual_seed is what the order comes from."""
-        return config.global_seed is not None
-
-    def imports(self, config: LoaderConfig) -> Iterator[str]:
-        """Yield the imports of a DataLoader and of what prepares it."""
-        yield "import torch" if self.draws_on(config) else ""
-        yield DATA_LOADER
-        yield "from accelerate.data_loader import prepare_data_loader"
-
-    def made(self, config: LoaderConfig) -> Iterator[str]:
-        """Yield the lines that make a DataLoader and prepare it."""
-        draws = self.draws_on(config)
-        if draws:
-            yield from _manual_seed(config)
-        options = {"batch_size": literal(config.batch), "shuffle": literal(config.shuffles)}
-        options |= self.options(config)
-        yield from call("loader = DataLoader", ["source", *keywords(options)])
-        prepared = {
-            "num_processes": "world_size" if config.shares else "1",
-            "process_index": "rank" if config.shares else "0",
-            "use_seedable_sampler": literal(not draws),
-        }
-        if draws:
-            yield "# As Accelerator.prepare does by itself."
-        # With a data_seed the sampler is seeded by epoch; without it, torch's generator draws.
-        else:
-            prepared["data_seed"] = literal(config.seed)
-            yield "# As Accelerator.prepare does for the Trainer, whose data_seed this is."
-        yield from call("loader = prepare_data_loader", ["loader", *keywords(prepared)])
-
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
         """Yield what its own call is worth."""
         return (
@@ -195,11 +415,6 @@ def drawn(settings: ReadSettings) -> dict[str, Any]:
     """Return the settings of a shuffle that draws from PyTorch's generator, without hosts."""
     seed = ways.seed_of(settings) if settings.global_seed is None else settings.global_seed
     return {"shuffle": True, "host": None, "global_seed": seed, "drop_shard_remainder": False}
-
-
-def _manual_seed(config: LoaderConfig) -> Iterator[str]:
-    yield "# Nothing that draws from PyTorch's generator may come between."
-    yield f"torch.manual_seed({config.global_seed})"
 
 
 def _indices(examples: Any) -> Int64s:

@@ -23,9 +23,8 @@ from shardctl.live.process import GaveUpError, LoaderProcess, Pieces
 from shardctl.loaders.loader import Loader, VerifiedVersion, same_version
 from shardctl.loaders.loader_sequence import Batches
 from shardctl.metadata import loader_versions
-from shardctl.order.file_formats import refuse_open_splits, resolved_spec
 from shardctl.order.loader_order import LoaderOrder, LoaderVersion, installed_loader_version
-from shardctl.order.plan_order import PlannedOrder, order_of_loader
+from shardctl.order.plan_order import PlannedOrder, order_of_version
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings import read_settings
 from shardctl.spec.host import Host
@@ -76,11 +75,9 @@ def verify_loader(
     dataset, settings = as_dataset(dataset), read_settings.as_settings(settings)
     loader, take = settings.reader, "all" if take == -1 else take
     version = version_here(loader, settings)
-    resolved = resolved_spec(dataset, spec)
-    refuse_open_splits(resolved)
     # The version that is installed, proven or not: it is what is compared here.
-    planned = order_of_loader(resolved, settings, version)
-    check_not_nothing(resolved, planned.order.num_examples, settings.host)
+    planned = order_of_version(dataset, spec, settings, version)
+    check_not_nothing(planned.resolved, planned.order.num_examples, settings.host)
     check_take(take)
     with LoaderProcess(loader) as process:
         order = planned.order

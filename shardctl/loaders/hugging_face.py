@@ -23,16 +23,9 @@ from shardctl.loaders import hugging_face_eras as eras
 from shardctl.loaders import hugging_face_stages as calls
 from shardctl.loaders import hugging_face_streams as streams
 from shardctl.loaders import loader_sequence
-from shardctl.loaders.hugging_face_streams import (
-    Elements,
-    Node,
-    Stream,
-    in_turn,
-    indices,
-    taken_in_turn,
-)
+from shardctl.loaders.hugging_face_streams import Elements, Node, Stream, indices, taken_in_turn
 from shardctl.loaders.loader import release_of
-from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource, in_turn
 from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Pipeline, Read
@@ -40,7 +33,7 @@ from shardctl.tfdata.shuffle_buffer import MAX_BUFFER, check_buffer
 
 _NONE = np.empty(0, np.int64)
 _BYTES = 85  # of memory an example, of an epoch that is streamed
-_SLICE = re.compile(r"(?:range\()?(\d*)\s*[:,]\s*(\d*)(?:\s*[:,]\s*(\d+))?\)?")
+SLICE = re.compile(r"(?:range\()?(\d*)\s*[:,]\s*(\d*)(?:\s*[:,]\s*(\d+))?\)?")
 _BATCHED = (
     "map(batched=True) yields as many examples as it is given; one that yields more or fewer has "
     "another order"
@@ -226,8 +219,16 @@ class _Chain:
         never = isinstance(source, calls.Interleave) and 0 in (source.probabilities or ())
         if never and source.stopping_strategy != "first_exhausted":  # type: ignore[attr-defined]
             raise UsageError(f"{name}: an input of probability 0 never ends")
-        if len({one.by_index for one in found}) > 1:
-            raise UsageError(f"{name}: datasets combines Datasets or streams, and not both")
+        if (
+            len(
+                {
+                    (one.by_index, _depth(made))
+                    for one, made in zip(found, source.fed_by, strict=True)
+                }
+            )
+            > 1
+        ):
+            raise UsageError(f"{name}: datasets combines Datasets, or streams, of one kind of rows")
         if first.by_index:
             rows = [indices(one.row) for one in found]
             whole = np.concatenate(rows)
@@ -237,6 +238,8 @@ class _Chain:
                 whole = whole[np.cumsum([0, *sizes])[sources] + places]
             return self._rows(whole)
         self._check_version(name)
+        if not all(len(one.node.read(1)) for one in found):
+            raise UsageError(f"{name}: datasets raises StopIteration for a stream without examples")
         if len({(one.rank, one.world_size, one.strategy) for one in found}) > 1:
             raise UsageError(
                 f"{name}: datasets refuses inputs that are split by node in other ways"
@@ -266,7 +269,9 @@ class _Chain:
         if count is not None and index is not None:
             return index, count
         if not config.shares:
-            raise refused("{stages}: {} says no part; give its numbers, or {}", name, "--host I/N")
+            self.assumed.append(
+                f"{name} is called in one process, part 0 of 1; --host I/N says more"
+            )
         return config.host, config.num_hosts
 
     def _split(self, stage: calls.SplitByNode, found: Stream) -> Stream:
@@ -363,7 +368,10 @@ class _Chain:
         if isinstance(stage, calls.Shard):
             index, count = self._part(stage.name, stage.num_shards, stage.index)
             contiguous = stage.contiguous is not False
-            return replace(found, node=found.node.shard(count, index, contiguous=contiguous))
+            node = found.node.shard(count, index, contiguous=contiguous)
+            if any(not one.inputs for one in node.within if isinstance(one, streams.Cycled)):
+                raise UsageError(f"shard: datasets raises IndexError: no part {index} of {count}")
+            return replace(found, node=node)
         return replace(found, node=self._node(stage, found))
 
     def _node(self, stage: Stage, found: Stream) -> Node:
@@ -372,6 +380,8 @@ class _Chain:
         match stage:
             case calls.Skip() | calls.Take():
                 takes, splits = isinstance(stage, calls.Take), not found.world_size
+                if not takes and found.node.has_tables and self.era.interleave == "never":
+                    raise UsageError("skip: of tables known from datasets 5.0.0 on; map before it")
                 return streams.Cut(n=stage.n, takes=takes, splits=splits, **given)
             case calls.Repeat():
                 return streams.Repeated(times=stage.num_times, **given)
@@ -401,6 +411,11 @@ class _Chain:
         era, config = self.era, self._config
         buffer = eras.DEFAULT_BUFFER if stage.buffer_size is None else stage.buffer_size
         check_buffer(buffer)
+        mixed = (one for one in found.node.within if isinstance(one, streams.Concatenated))
+        if era.by_halves and any(
+            len({one.has_tables for one in each.inputs}) > 1 for each in mixed
+        ):
+            raise UsageError("shuffle: of rows and tables together it depends on the tables' sizes")
         given = stage.max_buffer_input_shards
         if given is not None:
             _check_in_turn(config.version, era, f"max_buffer_input_shards={given}")
@@ -424,6 +439,12 @@ def _at(row: Int64s | range, places: Int64s | slice) -> Int64s | range:
     # Of all rows as stored the places are the rows: hosts share one array.
     is_all = isinstance(row, range) and (row.start, row.step) == (0, 1)
     return places if is_all else indices(row)[places]
+
+
+def _depth(pipeline: Pipeline) -> int:
+    """Return how many batches are around an example."""
+    around = sum(isinstance(stage, calls.Batch) for stage in pipeline.stages)
+    return around + sum(map(_depth, pipeline.source.fed_by[:1]))
 
 
 @lru_cache(1)
@@ -450,11 +471,11 @@ def _interleaved(source: calls.Interleave, sizes: list[int]) -> tuple[Int64s, In
 def _places_of(given: str | tuple[int, ...], size: int) -> Int64s | slice:
     """Return the places that `select` is given: a list, a slice, or a file of them."""
     found: Any = given
-    if isinstance(given, str) and (text := _SLICE.fullmatch(given)):
+    if isinstance(given, str) and (text := SLICE.fullmatch(given)):
         start, stop, step = (int(part) if part else None for part in text.groups())
-        if (stop or 0) <= size:
+        if max(stop or 0, (start or 0) + 1) <= size:
             return slice(start, stop, step)
-        found = [stop]
+        found = [max(stop or 0, start or 0)]
     elif isinstance(given, str):
         try:
             found = Path(given).read_text(encoding="utf-8").split()

@@ -17,7 +17,7 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
 from shardctl.loaders.hugging_face_eras import Era
-from shardctl.loaders.loader_sequence import even_share
+from shardctl.loaders.loader_sequence import even_share, in_turn
 from shardctl.tfdata.shuffle_buffer import MAX_BUFFER
 
 Rng = np.random.Generator
@@ -369,7 +369,7 @@ def taken_in_turn(
     return sources[there], places[there]
 
 
-class Shuffled(Mapped):
+class Shuffled(Node):
     """`BufferShuffledExamplesIterable`, and `InterleavedShardsExamplesIterable` before it.
 
     in_turn: how many shards fill the buffer in turn, 1 where they are read one after the other.
@@ -378,7 +378,16 @@ class Shuffled(Mapped):
     size: int
     in_turn: int = 1
     rng: Rng
-    has_tables = Node.has_tables
+
+    @property
+    def _filling(self) -> tuple[Node, ...]:
+        """What fills the buffer in turn."""
+        parts = min(self.num_shards, self.in_turn)
+        return self.inputs[0].parts(parts) if parts > 1 else self.inputs
+
+    def count(self) -> int:
+        """Return how many come of all that fills the buffer."""
+        return sum(one.count() for one in self._filling)
 
     def shuffled(self, rng: Rng) -> Node:
         """Return it with its shards shuffled; before 4.6.0 the buffer drew from this, too."""
@@ -389,10 +398,7 @@ class Shuffled(Mapped):
         block = table_rows(self.size, self.in_turn) if tables and self.era.by_halves else 1
         # What comes last is mixed by what is not read, so some more is.
         asked = None if most is None else most + 3 * (self.size + block)
-        (child,) = self.inputs
-        parts = min(child.num_shards, self.in_turn)
-        inputs = child.parts(parts) if parts > 1 else (child,)
-        stream, blocks = in_turn([one.read(asked, tables=tables) for one in inputs], block)
+        stream, blocks = in_turn([one.read(asked, tables=tables) for one in self._filling], block)
         rng = deepcopy(self.rng)
         if not self.era.by_halves:
             return one_for_one(stream, self.size, rng)
@@ -420,8 +426,8 @@ def _shifted(rng: Rng, value: int, era: Era) -> Rng:
 class Stream:
     """An `IterableDataset`; a `Dataset` too, which is one shard that is read by index.
 
-    strategy, rank, world_size: of `split_dataset_by_node`, 0 without it. rng: of the last shuffle; before 4.6.0
-    an epoch shuffles by it. num_in_turn: shards that fill the last buffer in turn.
+    strategy, rank, world_size: of `split_dataset_by_node`, 0 without it. rng: of the last shuffle;
+    before 4.6.0 an epoch shuffles by it. num_in_turn: shards that fill the last buffer in turn.
     buffer: the size of that, 0 without one.
     """
 
@@ -512,31 +518,6 @@ class Stream:
 
 # Random numbers that the buffer draws at once: `_iter_random_indices(random_batch_size)`.
 _DRAWN_AT_ONCE = 1000
-
-
-def in_turn(streams: Sequence[Int64s], block: int) -> tuple[Int64s, Int64s]:
-    """Return `block` of each stream in turn until all are read, and the lengths of those blocks.
-
-    >>> in_turn([np.array([1, 2, 3]), np.array([7])], 2)
-    (array([1, 2, 7, 3]), array([2, 1, 1]))
-    """
-    sizes, rounds = [], []
-    for stream in streams:
-        # Block lengths of a stream: `full` whole ones, then the rest.
-        full, rest = divmod(len(stream), block)
-        sizes.append(np.append(np.full(full, block, np.int64), [rest] if rest else []))
-        rounds.append(np.arange(len(sizes[-1])))
-    if not streams:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    # Stable sort by round: block r of each stream, in the order of the streams.
-    order = np.argsort(np.concatenate(rounds), kind="stable")
-    lengths = np.concatenate(sizes).astype(np.int64)
-    starts = np.cumsum(lengths) - lengths
-    lengths, starts = lengths[order], starts[order]
-    # Where each block begins in the result, so that its examples follow one another from there.
-    shift = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-    # Example i of the result is at i + shift in the concatenated streams.
-    return np.concatenate(streams)[np.arange(len(shift)) + shift], lengths
 
 
 def one_for_one(stream: Int64s, size: int, generator: np.random.Generator) -> Int64s:

@@ -27,7 +27,9 @@ _DEALT_STREAM = (
     "here; share it with split_dataset_by_node, and use --loader hf"
 )
 
-LoaderName = Literal["tfds", "grain", "torch", "stateful", "accelerate", "hf"]
+LoaderName = Literal[
+    "tfds", "grain", "torch", "stateful", "accelerate", "hf", "streaming", "litdata", "webdataset"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,6 +257,8 @@ _TORCH = Loader(
     shares_by="DistributedSampler",
     rule="shardctl.loaders.torch:torch_sequence",
     calls="shardctl.live.torch:Torch",
+    reads="shardctl.live.torch_objects:read_object",
+    packages=("torch", "torchdata", "accelerate", "transformers"),
 )
 _STATEFUL = Loader(
     name="stateful",
@@ -306,14 +310,60 @@ _HF = Loader(
     calls="shardctl.live.hugging_face:HuggingFace",
     changes="shardctl.loaders.hugging_face_eras:changed_between",
     stages="shardctl.loaders.hugging_face_stages",
+    reads="shardctl.live.hugging_face:read_object",
+    packages=("datasets",),
     in_stages=_words("shuffle_seed buffer input_shards"),
     shares_are_assumed=True,
     default_buffer=DEFAULT_BUFFER,
 )
+_OF_WORKERS = _words("epochs pass_index host workers batch drop_remainder stages")
+_STREAMING = Loader(
+    name="streaming",
+    title="MosaicML Streaming",
+    library="mosaicml-streaming",
+    proven=("0.9.1", "0.11.0", "0.12.0", "0.13.0"),
+    takes=(*_OF_WORKERS, "shuffle", "shuffle_seed"),
+    shares_by="StreamingDataset",
+    rule="shardctl.loaders.streaming:streaming_sequence",
+    calls="shardctl.live.sharded:Streaming",
+    stages="shardctl.loaders.streaming",
+    in_stages=("shuffle", "shuffle_seed"),
+    reads="shardctl.live.sharded:read_streaming",
+    packages=("streaming",),
+)
+_LITDATA = Loader(
+    name="litdata",
+    title="litdata",
+    library="litdata",
+    proven=("0.2.50", "0.2.61", "0.2.66", "0.2.70", "0.2.75", "0.2.76"),
+    takes=_STREAMING.takes,
+    shares_by="StreamingDataset",
+    rule="shardctl.loaders.litdata:litdata_sequence",
+    calls="shardctl.live.sharded:Litdata",
+    stages="shardctl.loaders.litdata",
+    in_stages=_STREAMING.in_stages,
+    reads="shardctl.live.sharded:read_litdata",
+    packages=("litdata",),
+)
+_WEBDATASET = Loader(
+    name="webdataset",
+    title="WebDataset",
+    library="webdataset",
+    proven=("0.2.110", "0.2.111", "1.0.2"),
+    takes=(*_OF_WORKERS, *_words("shuffle_seed buffer buffer_seed global_seed")),
+    shares_by="split_by_node",
+    rule="shardctl.loaders.webdataset:webdataset_sequence",
+    calls="shardctl.live.sharded:WebDataset",
+    stages="shardctl.loaders.webdataset",
+    in_stages=_words("shuffle_seed buffer buffer_seed"),
+    reads="shardctl.live.sharded:read_webdataset",
+    packages=("webdataset",),
+)
 
 # Loaders besides TFDS's reader on tf.data, in the order in which messages name them.
 LOADERS: dict[str, Loader] = {
-    loader.name: loader for loader in (_GRAIN, _TORCH, _STATEFUL, _ACCELERATE, _HF)
+    loader.name: loader
+    for loader in (_GRAIN, _TORCH, _STATEFUL, _ACCELERATE, _HF, _STREAMING, _LITDATA, _WEBDATASET)
 }
 # Whoever may read, so that `ReadSettings.reader` always is one of them.
 # ChainMap, not a copy: a loader that a test or a plugin adds to LOADERS is seen.

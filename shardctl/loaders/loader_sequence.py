@@ -15,6 +15,7 @@ from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
+    from shardctl.stages.part import Source
     from shardctl.stages.stages import ByData, Pipeline, Read
 
 ENDLESS = 1 << 40  # positions of what has no end that can be asked for, as of any order
@@ -416,6 +417,60 @@ def matches(wanted: Int64s, there: Int64s) -> tuple[Int64s, Int64s]:
     # Position within the run: a running number minus where the run begins.
     nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
     return order[np.repeat(first, count) + nth], np.repeat(found, count)
+
+
+def in_turn(streams: Sequence[Int64s], block: int) -> tuple[Int64s, Int64s]:
+    """Return `block` of each stream in turn until all are read, and the lengths of those blocks.
+
+    >>> in_turn([np.array([1, 2, 3]), np.array([7])], 2)
+    (array([1, 2, 7, 3]), array([2, 1, 1]))
+    """
+    sizes, rounds = [], []
+    for stream in streams:
+        # Block lengths of a stream: `full` whole ones, then the rest.
+        full, rest = divmod(len(stream), block)
+        sizes.append(np.append(np.full(full, block, np.int64), [rest] if rest else []))
+        rounds.append(np.arange(len(sizes[-1])))
+    if not streams:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    # Stable sort by round: block r of each stream, in the order of the streams.
+    order = np.argsort(np.concatenate(rounds), kind="stable")
+    lengths = np.concatenate(sizes).astype(np.int64)
+    starts = np.cumsum(lengths) - lengths
+    lengths, starts = lengths[order], starts[order]
+    # Where each block begins in the result, so that its examples follow one another from there.
+    shift = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    # Example i of the result is at i + shift in the concatenated streams.
+    return np.concatenate(streams)[np.arange(len(shift)) + shift], lengths
+
+
+def dealt_by_workers(
+    workers: Sequence[Int64s], batch: int, *, drops: bool = False
+) -> tuple[Int64s, Int64s]:
+    """Return what a DataLoader yields whose workers have these examples, and sizes of batches.
+
+    Each worker makes batches of its own, which come in turn; one that is done takes no more turns.
+
+    >>> dealt_by_workers([np.array([1, 2, 3]), np.array([7])], 2)
+    (array([1, 2, 7, 3]), array([2, 1, 1]))
+    """
+    kept = [row[: len(row) // batch * batch] if drops else row for row in workers]
+    return in_turn(kept, batch)
+
+
+def whole_shards(config: LoaderConfig, read: Source) -> tuple[Int64s, int]:
+    """Return the lengths of the shards of a reader, and the index of its first example.
+
+    Raises:
+        UsageError: only a part of a shard is read.
+    """
+    source = config.sources.get(read) or LoaderSource(  # type: ignore[call-overload]
+        first=0, lengths=config.lengths, shard_lengths=config.shard_lengths
+    )
+    shards = source.lengths if source.shard_lengths is None else source.shard_lengths
+    if int(shards.sum()) != int(source.lengths.sum()):
+        raise UsageError("this loader reads whole shards, and the spec cuts some; read whole ones")
+    return shards, source.first
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

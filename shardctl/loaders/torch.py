@@ -22,7 +22,6 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders import torch_stages as calls
-from shardctl.loaders.hugging_face import in_turn
 from shardctl.loaders.loader_sequence import (
     Deal,
     Dealt,
@@ -33,8 +32,9 @@ from shardctl.loaders.loader_sequence import (
     LoaderSequence,
     Permutation,
     UnequalBatches,
+    in_turn,
 )
-from shardctl.loaders.torch_generator import Generator, check_seed, num_draws
+from shardctl.loaders.torch_generator import Generator, check_seed, num_draws, seeded
 from shardctl.loaders.torch_stages import Row, Script
 from shardctl.stages.part import Stage
 from shardctl.stages.stages import Pipeline, Read
@@ -210,6 +210,7 @@ def _rows(script: Script, row: Row) -> tuple[Callable[[int], Permutation] | None
             seed = script.default("prepare(use_seedable_sampler=True)").initial_seed
         row = replace(row, seed=seed, by_epoch=True)
     if row.by_epoch:
+        assert not isinstance(row.seed, tuple)
         seed, step = row.seed or 0, int(script.set_epoch)
         # Seeds grow with the epoch, so the first and the last are the extremes.
         for epoch in (first * step, (first + config.epochs - 1) * step):
@@ -223,12 +224,15 @@ def _rows(script: Script, row: Row) -> tuple[Callable[[int], Permutation] | None
     is_shared = shuffles if is_own else made_by is None or made_by.generator is None
     base = _BASE_SEED if is_shared else 0
     again = 0 if config.persistent_workers else base
-    seeds, draws, start = not is_own and row.seeds_itself, row.draws, generator.drawn + base
+    begin = generator.drawn
+    seeds, draws, start = not is_own and row.seeds_itself, row.draws, begin + base
     if script.loader == "stateful" and shuffles:
         generator = generator if is_own else Generator(generator.int64())
-        start, draws = _stateful(row, config, base if is_own else 0)
+        is_shared = made_by is not None and made_by.generator is not None
+        start, draws = _stateful(row, config, base if is_own and is_shared else 0)
+        start += begin if is_own else 0
         seeds, again, is_shared = False, 0, True
-    elif prepared is not None and config.num_hosts > 1 and not prepared.dispatch_batches and seeds:
+    elif not is_own and _gets_generator(prepared, config):
         # prepare_data_loader gives it a generator, the same in all processes.
         generator, start, again, seeds, is_shared = Generator(generator.int64()), 0, 0, False, False
     step = (_NUMBER if seeds else draws) + again
@@ -240,8 +244,13 @@ def _rows(script: Script, row: Row) -> tuple[Callable[[int], Permutation] | None
     return order, is_shared
 
 
+def _gets_generator(prepared: calls.Prepare | None, config: LoaderConfig) -> bool:
+    shards = prepared is not None and config.num_hosts > 1 and not prepared.dispatch_batches
+    return shards and not (prepared is not None and prepared.use_seedable_sampler)
+
+
 def _own(row: Row) -> Generator:
-    return Generator(check_seed(row.seed or 0, _ITS_SEED))
+    return seeded(row.seed or 0, _ITS_SEED)
 
 
 def _stateful(row: Row, config: LoaderConfig, base: int) -> tuple[int, int]:
@@ -271,6 +280,8 @@ def _dealt(script: Script) -> LoaderSequence:
         )
     batch = config.batch if batch is None else batch
     drops = (script.drops or config.drop_remainder) and batch is not None
+    if script.drops and batch is None:
+        raise UsageError("DataLoader: drop_last=True needs a batch size, as torch says")
     if prepared is not None and batch is None:  # prepare_data_loader drops the sampler, too
         raise refused(
             "Accelerate deals whole batches to its processes; give {batch=N} of one process"
@@ -288,7 +299,7 @@ def _dealt(script: Script) -> LoaderSequence:
         deal, batch = _deal(script, row.size, batch, drops)
         size = None if batch is None else batch * script.steps
         is_whole = order is None or row.is_permutation
-        if is_whole and script.elements == range(row.size):
+        if is_whole and isinstance(script.elements, range) and script.elements == range(row.size):
             found: LoaderSequence = Dealt(
                 row.size, deal, epochs=config.epochs, permutation=order, batch=size
             )
@@ -409,8 +420,8 @@ def _dispatched(
             piece, share = np.concatenate([piece, first]), share + 1
         found.append(piece[host * share : (host + 1) * share])
         start += length
-    if not all(map(len, found[1:])):
-        raise UsageError("Accelerate would give this process a batch without any example")
+    if not rounds or not all(map(len, found[1:])):
+        raise UsageError("dispatch_batches: a process gets no example, where Accelerate fails")
     return np.concatenate(found), np.array([len(piece) for piece in found[1:]], np.int64)
 
 
@@ -421,7 +432,8 @@ class _Node:
     """The last node of a chain: iterated anew after each `reset`, as those of torchdata."""
 
     def __init__(self, script: Script) -> None:
-        self.script, self.parts = script, [_Node(one) for one in script.inputs]
+        mixed = script.inputs if script.mixture is not None else ()
+        self.script, self.parts = script, [_Node(one) for one in mixed]
         self.is_batched = any(part.is_batched for part in self.parts)
         for node in script.nodes:
             is_batcher = isinstance(node, calls.Batcher)
@@ -466,7 +478,7 @@ class _Node:
     def _source(self) -> Iterator[list[int]]:
         row, script, (host, count, drops) = self._row, self.script, self.script.share
         generator = self._own
-        if row.by_epoch:
+        if row.by_epoch and not isinstance(row.seed, tuple):
             wrappers = [one for one in script.nodes if isinstance(one, calls.SamplerWrapper)]
             first = sum(one.initial_epoch for one in wrappers)
             generator = Generator((row.seed or 0) + self.epoch + first)

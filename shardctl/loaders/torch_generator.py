@@ -13,6 +13,7 @@ import io
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,12 @@ class Generator:
         """Return this generator, whose next draw is `start`."""
         self.draws(start, start)
         return self
+
+    @property
+    def words(self) -> tuple[NDArray[np.uint32], int]:
+        """The words of its state, and the place of the next one."""
+        state: Any = self._bits.state
+        return state["state"]["key"], state["state"]["pos"]
 
     def int64(self, below: int = 1 << 63) -> int:
         """Return what `torch.empty((), dtype=torch.int64).random_()` draws next: two draws."""
@@ -158,6 +165,29 @@ def num_draws(num_elements: int) -> int:
     return max(num_elements - 1, 0)
 
 
+_MOST_BLOCKS = 100_000  # of 624 draws, in which a state is looked for
+
+
+def draws_since(state: bytes) -> tuple[int, int]:
+    """Return the seed of a state, and how many draws were made of it since.
+
+    Raises:
+        UsageError: more than are looked through.
+    """
+    seed, wanted = int.from_bytes(state[:8], "little"), Generator(0, state).words
+    generator = Generator(seed)
+    for block in range(_MOST_BLOCKS):
+        key, place = generator.words
+        if np.array_equal(key, wanted[0]):
+            return seed, generator.drawn + wanted[1] - place
+        generator.seek(624 * block + 1)
+    raise UsageError(
+        f"more than {624 * _MOST_BLOCKS:,} draws were made since manual_seed({seed}); "
+        "torch.save(torch.get_rng_state(), FILE), and set_rng_state('FILE') in --stages, say where "
+        "it stands"
+    )
+
+
 _STATE = 5056  # bytes of `get_state`
 
 
@@ -215,6 +245,15 @@ def _read(path: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from None
+
+
+Seeds = int | tuple[int, int]  # a seed, and the draws since
+
+
+def seeded(given: Seeds, what: str) -> Generator:
+    """Return a generator of a seed, behind as many draws as are given with it."""
+    seed, draws = given if isinstance(given, tuple) else (given, 0)
+    return Generator(check_seed(seed, what)).seek(draws)
 
 
 def check_seed(seed: int, what: str) -> int:

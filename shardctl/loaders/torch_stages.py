@@ -21,16 +21,18 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from shardctl.base.arguments import Kind, kind_of
+from shardctl.base.arguments import Kind, kind_of, whole_number
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders.loader_sequence import LoaderConfig, Permutation
 from shardctl.loaders.torch_generator import (
     Generator,
+    Seeds,
     check_seed,
     num_draws,
     numbers_in,
     saved_generator,
+    seeded,
 )
 from shardctl.stages import part as parts
 from shardctl.stages.stages import Mixture
@@ -53,8 +55,19 @@ def _listed(of: Any) -> Kind:
     return Kind(take=take, needed="numbers, or a file of them,", several="lists of numbers")
 
 
+def _own_seed(value: Any) -> Seeds:
+    """Return the seed of a generator, or (seed, draws): it was drawn from before."""
+    if not isinstance(value, list | tuple):
+        return whole_number(value)
+    pair = tuple(map(whole_number, value))
+    if len(pair) != 2 or pair[1] < 0:
+        raise UsageError("a seed is needed, or [seed, draws], the draws that were made before")
+    return pair[0], pair[1]
+
+
 Numbers = Annotated[tuple[float, ...] | str, _listed(float)]
 Indices = Annotated[tuple[int, ...] | str, _listed(int)]
+OwnSeed = Annotated[Seeds, Kind(take=_own_seed, needed="a seed", several="seeds")]
 _FUNCTION = parts.value("", "map_fn", takes="function")
 
 
@@ -94,7 +107,7 @@ class Row:
     size: int
     draws: int = 0
     pieces: Callable[[Generator], Iterator[Permutation]] | None = None
-    seed: int | None = None
+    seed: Seeds | None = None
     by_epoch: bool = False
     seeds_itself: bool = False
     is_permutation: bool = False
@@ -107,7 +120,7 @@ class Row:
 
 
 def random_row(
-    n: int, count: int | None = None, seed: int | None = None, *, replacement: bool = False
+    n: int, count: int | None = None, seed: Seeds | None = None, *, replacement: bool = False
 ) -> Row:
     """Return what RandomSampler yields of n places."""
     is_permutation, count = count is None and not replacement, n if count is None else count
@@ -265,7 +278,7 @@ class RandomSplit(DatasetStage):
     name = "random_split"
     effect = "takes one part of a random split"
     lengths: parts.Weights
-    generator: int | None = None
+    generator: OwnSeed | None = None
     part: parts.Number = parts.argument(by_name=True, default=0)
 
     def call(self, script: Script) -> None:
@@ -282,7 +295,7 @@ class RandomSplit(DatasetStage):
                 f"for {n:,} examples; lengths add up to them or to 1, and parts count from 0"
             )
         own = self.generator
-        generator = script.default(self.name) if own is None else Generator(check_seed(own, "it"))
+        generator = script.default(self.name) if own is None else seeded(own, "its seed")
         start = sum(lengths[: self.part])
         order = generator.randperm(n)[start : start + lengths[self.part]]
         script.choose(order.astype(np.int64))
@@ -340,7 +353,7 @@ class RandomSampler(Sampler):
     effect = "permutes the places, anew in each iteration"
     replacement: bool = False
     num_samples: parts.PositiveCount | None = None
-    generator: int | None = None
+    generator: OwnSeed | None = None
 
     def call(self, script: Script) -> None:
         """Draw them."""
@@ -355,7 +368,7 @@ class SubsetRandomSampler(Sampler):
     name = "SubsetRandomSampler"
     effect = "permutes some places, anew in each iteration"
     indices: Indices
-    generator: int | None = None
+    generator: OwnSeed | None = None
 
     def call(self, script: Script) -> None:
         """Permute them."""
@@ -377,7 +390,7 @@ class WeightedRandomSampler(Sampler):
     weights: Numbers
     num_samples: parts.PositiveCount
     replacement: bool = True
-    generator: int | None = None
+    generator: OwnSeed | None = None
 
     def call(self, script: Script) -> None:
         """Draw them."""
@@ -427,12 +440,13 @@ class DistributedSampler(Sampler):
 class LengthGroupedSampler(Sampler):
     """The Trainer's `group_by_length`: elements of similar lengths come together."""
 
+    of = ""
     at = "transformers.trainer_pt_utils"
     name = "LengthGroupedSampler"
     effect = "puts elements of similar lengths together"
     batch_size: parts.PositiveCount
     lengths: Numbers
-    generator: int | None = None
+    generator: OwnSeed | None = None
 
     def call(self, script: Script) -> None:
         """Permute all, and sort mega-batches of up to 50 batches by length."""
@@ -484,7 +498,7 @@ class DataLoader(TorchStage):
     batch_size: parts.PositiveCount | None = None
     shuffle: bool = False
     drop_last: bool = False
-    generator: int | None = None
+    generator: OwnSeed | None = None
 
     def call(self, script: Script) -> None:
         """Make it, with a sampler of its own where it shuffles."""
@@ -497,7 +511,9 @@ class DataLoader(TorchStage):
         if self.shuffle and (script.row is not None or script.stream is not None):
             raise UsageError(f"{self.name}: shuffle=True beside a sampler, or of an iterable")
         if self.shuffle:
-            script.row = random_row(len(script.elements), seed=self.generator)
+            own = getattr(self, "sampler_generator", None)
+            seed = self.generator if own is None else own
+            script.row = random_row(len(script.elements), seed=seed)
         said = [size for size in (script.batch, self.batch_size) if size is not None]
         if len(said) > 1:
             raise UsageError(f"{self.name}: batch_size beside a BatchSampler")
@@ -506,10 +522,14 @@ class DataLoader(TorchStage):
 
 
 class StatefulDataLoader(DataLoader):
-    """The same of torchdata."""
+    """The same of torchdata.
+
+    sampler_generator: of its own sampler where that took it from PyTorch's when it was made.
+    """
 
     at = "torchdata.stateful_dataloader"
     name = "StatefulDataLoader"
+    sampler_generator: OwnSeed | None = parts.argument(by_name=True, default=None)
 
 
 class Prepare(TorchStage):

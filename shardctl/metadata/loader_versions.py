@@ -5,12 +5,16 @@ A file that is damaged, or of another rule, is as none: the version is then veri
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import json
 import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from shardctl.base.text import printable
 from shardctl.errors import ShardctlError
@@ -97,3 +101,77 @@ def installed_version(package: str) -> str | None:
         return public_version(metadata.version(package))
     except metadata.PackageNotFoundError:
         return None
+
+
+# Which version an installed library has the source of, where what decides its order is unchanged.
+
+# A package -> {"decides": {file: names of definitions, none for all of it}, "versions": {version:
+# digest}}; `python -m tests.loaders.sources` writes it.
+SOURCES = Path(__file__).parents[1] / "loaders" / "sources.json"
+
+
+@cache  # asked for only where a version is installed that is not proven
+def same_source(package: str) -> str | None:
+    """Return the newest version whose source of the order the installed package has.
+
+    None where it has another one, is not installed, or none is known. What is compiled is not
+    compared, and nothing of the package is imported.
+
+    >>> same_source("no-such-package")
+    """
+    from importlib import metadata
+
+    known = json.loads(SOURCES.read_text("utf-8")).get(package)
+    if known is None:
+        return None
+    try:
+        place = metadata.distribution(package).locate_file("")
+        found = source_digest(known["decides"], lambda name: Path(place, name).read_text("utf-8"))
+    except (metadata.PackageNotFoundError, OSError, ValueError, SyntaxError):
+        return None
+    same = [version for version, digest in known["versions"].items() if digest == found]
+    return same[-1] if same else None
+
+
+def source_digest(decides: Mapping[str, Sequence[str]], read: Callable[[str], str]) -> str:
+    """Return a digest of source, or of some definitions of it, without what changes no order.
+
+    Comments, blank lines, docstrings and annotations are left out. A file or a definition that is
+    not there counts as missing, so that it differs from one that is.
+
+    >>> texts = ["lambda: 1", "lambda: 1  # same", "lambda: 2"]
+    >>> digests = [source_digest({"a.py": []}, lambda name: text) for text in texts]
+    >>> len({*digests[:2]}), len({*digests})
+    (1, 2)
+    """
+    digest = hashlib.sha256()
+    for name, definitions in decides.items():
+        try:
+            tree = ast.parse(read(name))
+        except FileNotFoundError:
+            digest.update(f"{name} missing".encode())
+            continue
+        for definition in definitions or [""]:
+            at: Any = tree
+            for step in filter(None, definition.split(".")):
+                inside = (one for one in at.body if getattr(one, "name", "") == step)
+                at = next(inside, ast.Module([], []))
+            digest.update(f"{name} {definition} {_dumped(at)}".encode())
+    return digest.hexdigest()[:16]
+
+
+_NO_ORDER = ("annotation", "returns", "type_comment", "type_params", "kind", "ctx", "type_ignores")
+
+
+def _dumped(node: Any) -> str:
+    # ast.dump differs from one Python to the next; so empty fields are left out here.
+    if isinstance(node, list):
+        return f"[{','.join(map(_dumped, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    inside = {name: value for name, value in ast.iter_fields(node) if value not in (None, [])}
+    match inside.get("body"):
+        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
+            inside["body"] = rest
+    fields = (f"{name}={_dumped(one)}" for name, one in inside.items() if name not in _NO_ORDER)
+    return f"{type(node).__name__}({','.join(fields)})"

@@ -325,6 +325,10 @@ def _with_records(
         # The files are there, so what is wrong with them is the answer; else that nothing is there.
         if holds_records:
             raise
+        from shardctl.metadata.index.sidecars import dataset_of_index
+
+        if (stated := dataset_of_index(str(path))) is not None:
+            return stated
         raise DatasetError(
             f"{quoted(ref, 200)} holds no {DATASET_INFO_FILENAME}, nor does a folder below it; "
             f"{error}"

@@ -6,7 +6,8 @@ here: which version of the loader's library is in force, and whether its rule is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from shardctl.base.phrase import refused
 from shardctl.base.text import choices
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
-from shardctl.loaders.loader import LOADERS, Loader, VerifiedVersion, proven_as
+from shardctl.loaders.loader import LOADERS, Loader, VerifiedVersion, proven_as, same_version
 from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import CHUNK_SIZE, Order, Origin, Over
@@ -121,6 +122,12 @@ class LoaderOrder(Order):
         """What the order depends on although no setting states it, a sentence each."""
         return (*self._assumptions, *self.sequence.assumptions)
 
+    def assuming(self, assumptions: Iterable[str]) -> LoaderOrder:
+        """Return the same order with other assumptions of its caller."""
+        made = copy(self)
+        made._assumptions = tuple(assumptions)
+        return made
+
     def _sources(self, parts: Mapping[Read, Sequence[SplitRange]]) -> dict[Read, LoaderSource]:
         """Return what the readers of a chain read, counted one after the other as `codes_of`."""
         found, first = {}, 0
@@ -158,6 +165,13 @@ class LoaderOrder(Order):
     def has_steps(self) -> bool:
         """Whether examples come in batches."""
         return self.sequence.batches is not None
+
+    @property
+    def batch_size(self) -> int | None:
+        """Number of examples in the first batch, which a chain may form; None where there is none."""
+        if self.config.stages is None:
+            return super().batch_size
+        return len(self.positions_in_step(0)) if self.has_steps and self.num_steps else None
 
     def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         # An index is computed from its position alone, so any piece costs the same.
@@ -246,13 +260,14 @@ def loader_version(settings: ReadSettings) -> LoaderVersion:
     torch beside torchdata, count where the installed version is taken.
 
     Raises:
-        UsageError: the version is neither proven nor verified.
+        UsageError: the version is neither proven nor verified, and its source is of none proven.
     """
     loader, named = LOADERS[settings.loader], settings.loader_version
     if named is not None:
-        # In this order: proven here, else verified on this machine, else refused. `_refuse` always
-        # raises.
-        return _proven(loader, named) or _verified(loader, named) or _refuse(loader, named)
+        # In this order: proven here, else verified on this machine, else of a source that is
+        # proven, else refused. `_refuse` always raises.
+        found = _proven(loader, named) or _verified(loader, named)
+        return found or _same_source(loader, named) or _refuse(loader, named)
     installed = provided("installed_version")(loader.library)
     if installed is None:
         newest = loader.proven[-1]
@@ -262,6 +277,7 @@ def loader_version(settings: ReadSettings) -> LoaderVersion:
         )
         return LoaderVersion(version=newest, assumptions=(said,))
     found = installed_loader_version(loader, installed)
+    found = found or _same_source(loader, installed)
     return found or _refuse(loader, installed, is_installed=True)
 
 
@@ -310,6 +326,29 @@ def _verified(loader: Loader, version: str) -> LoaderVersion | None:
         f"{found.date}"
     )
     return LoaderVersion(version=found.version, is_proven=False, warnings=(said,))
+
+
+def _same_source(loader: Loader, version: str) -> LoaderVersion | None:
+    """Return the proven version whose source of the order the installed one has, with a warning."""
+    installed = provided("installed_version")(loader.library)
+    if installed is None or not same_version(installed, version):
+        return None
+    unproven = unproven_beside(loader)
+    if not _proven(loader, installed):
+        unproven[loader.library] = installed
+    known = {**loader.beside, loader.library: loader.proven}
+    alike = {package: provided("same_source")(package) for package in unproven}
+    if not all(like and proven_as(known[package], like) for package, like in alike.items()):
+        return None
+    warnings = tuple(
+        f"{package} {unproven[package]} was not compared with its prediction; the source of its "
+        f"order is that of {like}, so that order is predicted; shardctl verify --loader "
+        f"{loader.name} compares it, with its compiled parts"
+        for package, like in alike.items()
+    )
+    # Rules know versions, so the order is planned, and kept in files, as that of the proven one.
+    version = alike.get(loader.library) or installed
+    return LoaderVersion(version=version, is_proven=False, warnings=warnings)
 
 
 def _refuse(loader: Loader, version: str, *, is_installed: bool = False) -> LoaderVersion:

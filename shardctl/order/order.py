@@ -298,7 +298,7 @@ class Order(ABC):
     @property
     def shape(self) -> tuple[int, ...] | None:
         """The sizes of the batches around an example, outermost first; None for tuples."""
-        return () if self.settings.batch is None else (self.settings.batch,)
+        return () if self.batch_size is None else (self.batch_size,)
 
     @checked
     def steps_of(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:

@@ -112,24 +112,37 @@ def plan_order(
     >>> order.num_examples, order.codes_at([0, 59_999]).tolist()
     (60000, [0, 59999])
     """
-    dataset, settings = as_dataset(dataset), as_settings(settings)
+    return order_of_version(as_dataset(dataset), spec, as_settings(settings))
+
+
+def order_of_version(
+    dataset: Dataset, spec: str | None, settings: ReadSettings, version: LoaderVersion | None = None
+) -> PlannedOrder:
+    """Return the order of `plan_order`, of a loader as a version of its library makes it.
+
+    None is the version in force.
+    """
     if settings.stages is None:  # nothing of stages is loaded
-        return order_of(file_formats.resolved_spec(dataset, spec), settings)
+        return order_of(file_formats.resolved_spec(dataset, spec), settings, version)
     from shardctl.order.sources import refuse_unread_spec
 
     try:
         refuse_unread_spec(spec, settings)
     except UsageError as unread:
         # What the stages read, as answers and files call it, says no more than they do.
-        planned = order_with_stages(dataset, None, settings)
+        planned = order_with_stages(dataset, None, settings, version=version)
         if planned.spec != spec:
             raise unread from None
         return planned
-    return order_with_stages(dataset, spec, settings)
+    return order_with_stages(dataset, spec, settings, version=version)
 
 
-def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
+def order_of(
+    resolved: Resolved, settings: ReadSettings, version: LoaderVersion | None = None
+) -> PlannedOrder:
     """Return the order of a spec that is resolved; a command resolves each once.
+
+    version: of a loader, see `order_of_version`.
 
     Raises:
         UsageError, UnpredictableOrderError: as for `plan_order`.
@@ -137,7 +150,8 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
     given = getattr(resolved, "given", None)
     if settings.stages is not None:
         dataset, spec = given or (resolved.dataset, resolved.spec)
-        return order_with_stages(dataset, spec, settings, getattr(resolved, "known", None))
+        known = getattr(resolved, "known", None)
+        return order_with_stages(dataset, spec, settings, known, version=version)
     if given is not None:
         resolved = file_formats.resolved_spec(*given)
     # Before the loader is looked at: `all` is nondeterministic for each of them.
@@ -145,7 +159,7 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
     if not settings.reader.on_tf_data:
         from shardctl.order.loader_order import loader_version
 
-        return order_of_loader(resolved, settings, loader_version(settings))
+        return order_of_loader(resolved, settings, version or loader_version(settings))
     order = ReaderOrder(resolved.dataset, resolved.ranges, settings)
     listed_files = file_formats.listing_warnings(resolved.dataset, resolved.ranges, settings)
     return _planned(resolved, order, (*_assumptions(settings), *listed_files))
@@ -170,6 +184,8 @@ def order_with_stages(
     spec: str | None,
     settings: ReadSettings,
     known: Mapping[str, Dataset] | None = None,
+    *,
+    version: LoaderVersion | None = None,
 ) -> PlannedOrder:
     """Return the order of settings with stages, of those that say the same where there are such."""
     from shardctl.order.sources import sources, spec_of_reader
@@ -192,11 +208,10 @@ def order_with_stages(
             dataset = as_dataset(reader.data) if kept is None else kept
         own = spec_of_reader(reader, dataset, spec, is_known=kept is not None)
         return order_of(file_formats.resolved_spec(dataset, own), short)
-    version = None
     if not settings.reader.on_tf_data:
         from shardctl.order.loader_order import loader_version
 
-        version = loader_version(settings)
+        version = version or loader_version(settings)
         settings = replace(settings, loader_version=version.version)
     whole = sources(dataset, spec, settings, known)
     order = whole.order(settings, version)

@@ -252,13 +252,14 @@ class Samples:
     >>> samples.num_samples
     3
 
-    is_part: whether the file that was added last belongs to a sample.
+    is_part: whether the file that was added last belongs to a sample; suffix: its field there.
     """
 
     def __init__(self) -> None:
         self.num_samples = 0
         self.key: str | None = None
         self.is_part = False
+        self.suffix = ""
         self._suffixes: set[str] = set()
         self._is_bad = False
 
@@ -280,11 +281,17 @@ class Samples:
         if suffix in self._suffixes or suffix in _OWN:
             return f"{quoted(name, 100)}: sample {quoted(key, 100)} has {quoted(suffix, 40)} twice"
         self._suffixes.add(suffix)
+        self.suffix = suffix
         if suffix == "__bad__" and size:  # WebDataset drops a sample that says so
             self._is_bad = True
             self.num_samples -= 1
         return None
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the file that was added last belongs to a sample that WebDataset yields."""
+        return self.is_part and not self._is_bad
+
     def without_last(self) -> int:
         """Return how many there are without that of the last file, which is not whole."""
-        return self.num_samples - (self.is_part and not self._is_bad)
+        return self.num_samples - self.is_kept

@@ -5,10 +5,13 @@
     source = tfds.data_source("digits", split="train")
     loader = shardctl.torch.data_loader(source, "digits", "train", settings, workers=2)
 
+`RecordFiles` are the examples of Parquet files or tar archives, in place of `tfds.data_source`.
+
 What the model sees is what `tfds.load` with these settings would yield, batch for batch.
 Importing this imports neither PyTorch nor TensorFlow, and reading needs no TensorFlow.
 """
 
+from shardctl.torch.files import RecordFiles
 from shardctl.torch.loader import Sampler, collate_as_tf_data, consumed, data_loader
 
-__all__ = ["Sampler", "collate_as_tf_data", "consumed", "data_loader"]
+__all__ = ["RecordFiles", "Sampler", "collate_as_tf_data", "consumed", "data_loader"]

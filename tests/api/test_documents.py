@@ -12,34 +12,13 @@ import yaml
 
 import shardctl
 from shardctl.cli.main import main
+from tests.golden import values
 from tests.record_files import framed
 
 _BATCH: dict[str, Any] = {"shuffle_seed": 3, "batch": 4}
-# A command, how its answer is asked for in Python, and the endings of its files.
-CASES: dict[str, tuple[Callable[[], Any], str]] = {
-    "plan train test --hosts 2": (lambda: shardctl.plan("mnist", "train", "test", hosts=2), "jyc"),
-    "layout": (lambda: shardctl.layout("mnist"), "jyc"),
-    "list mnist": (lambda: shardctl.list("mnist"), "jyc"),
-    "simulate --shuffle-seed 3 --batch 4": (lambda: shardctl.simulate("mnist", **_BATCH), "jyc"),
-    "locate --step 1 --id 5 --batch 4": (
-        lambda: shardctl.locate("mnist", step=1, id=5, batch=4),
-        "jyc",
-    ),
-    "hosts --hosts 3": (lambda: shardctl.hosts("mnist", hosts=3), "jyc"),
-    "hosts --hosts 2,3": (lambda: shardctl.hosts("mnist", hosts=[2, 3]), "jyc"),
-    "eval --batch 3": (lambda: shardctl.evaluate("mnist", batch=3), "jyc"),
-    "quality test": (lambda: shardctl.quality("mnist", "test"), "jyc"),
-    "lint train --epochs 2 --open-files 99": (
-        lambda: shardctl.lint("mnist", "train", epochs=2, usage=shardctl.Usage(max_open_files=99)),
-        "jyc",
-    ),
-    "resume --consumed 9": (lambda: shardctl.resume("mnist", consumed=9), "jyc"),
-    "snapshot test": (lambda: shardctl.snapshot("mnist", "test"), "jy"),
-    "index data": (lambda: shardctl.index("data"), "jyc"),
-    "diff a.yaml b.yaml": (lambda: shardctl.diff("a.yaml", "b.yaml"), "jy"),
-    "diff plan-a.yaml plan-b.yaml": (lambda: shardctl.diff("plan-a.yaml", "plan-b.yaml"), "jy"),
-    "report --compare a.yaml b.yaml": (lambda: shardctl.compare_reports("a.yaml", "b.yaml"), "jyh"),
-}
+CASES: dict[str, tuple[Callable[[], Any], str]] = values(
+    Path(__file__).with_name("documents.txt"), globals()
+)
 
 
 @pytest.fixture

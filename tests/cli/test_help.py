@@ -81,7 +81,7 @@ def words(text: str) -> str:
 
 
 @pytest.mark.parametrize("subject", guide_questions())
-@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("width", [40, 80, pytest.param(200, marks=pytest.mark.slow)])
 def test_every_guide_fits(subject: str, width: int) -> None:
     guide = read_guide(subject)
     text = guide_on_terminal(guide, Screen(width=width))

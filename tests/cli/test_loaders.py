@@ -56,7 +56,7 @@ def test_it_answers_or_refuses_by_name(
         assert "internal error" not in ran.stderr
         assert bool(ran.stdout) == (ran.exit_code != 2 and command != "init")
         if ran.exit_code == 2:  # what the loader itself does not have
-            assert loader in ("stateful", "accelerate"), ran.stderr
+            assert loader in ("stateful", "accelerate", "streaming", "webdataset"), ran.stderr
 
 
 @pytest.mark.parametrize("loader", LOADERS)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Shardctl
+from tests.golden import listed
 from tests.remote_copies import in_memory
 from tests.tfds_datasets import write_dataset
 
@@ -38,34 +39,8 @@ def there(data: Path) -> str:
 
 
 ORDER = ("--shuffle-seed", "3", "--buffer", "10", "--buffer-seed", "4", "--batch", "8")
-COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("layout", "-f", "json", "-d", "@/toy/1.0.0"),
-    ("layout", "test", "-f", "csv", "-d", "@/arrays/1.0.0"),
-    ("layout", "-f", "json", "-d", "@/spoilt"),
-    ("plan", "train[:50%]+test", "--hosts", "3", "-f", "json", "-d", "@/toy"),
-    ("plan", "all", "-f", "json", "-d", "@/toy", "-d", "@/toy/1.0.0", "-d", "@/spoilt"),
-    ("simulate", *ORDER, "-f", "json", "-d", "@/toy"),
-    ("simulate", *ORDER, "-f", "tfds-ids", "-d", "@/toy", "-d", "@/spoilt"),
-    ("locate", "--position", "11", *ORDER, "-f", "json", "-d", "@/toy"),
-    ("resume", "--consumed", "41", "--shuffle-seed", "3", "-f", "json", "-d", "@/toy"),
-    ("hosts", "--hosts", "2", "-f", "json", "-d", "@/toy"),
-    ("eval", "test", "--hosts", "2", "--devices", "1", "--batch", "4", "-f", "json", "-d", "@/toy"),
-    ("quality", *ORDER, "--memory", "1MiB", "-f", "json", "-d", "@/toy"),
-    ("lint", *ORDER, "-f", "json", "-d", "@/toy"),
-    ("verify", "--files", "-f", "json", "-d", "@/toy"),
-    ("verify", "--files", "-f", "json", "-d", "@/spoilt"),
-    ("verify", "--files", "-f", "json", "-d", "@/arrays/1.0.0"),
-    ("verify", "--files", "-f", "json", "-d", "@/arrays/2.0.0"),
-    ("verify", "--files", "test", "-f", "json", "-d", "arrays", "--data-dir", "@"),
-    ("layout", "-f", "json", "-d", "arrays", "--data-dir", "@"),
-    ("list", "-f", "json", "--data-dir", "@"),
-    ("plan", "train", "-f", "json", "-d", "tou", "--data-dir", "@"),
-    ("plan", "@/toy"),
-    ("plan", "train", "-d", "@/toy/2.0.0"),
-    ("plan", "train", "-d", "@"),
-    ("simulate", "--stages", "read(test, data='@/toy') | repeat(2) | batch(3)", "-f", "json"),
-    ("init", "-d", "@/toy", "--data-dir", "@", "-o", "-", "--shuffle-seed", "1"),
-    ("config", "-d", "@/toy", "--data-dir", "@", "-f", "json"),
+COMMANDS: tuple[tuple[str, ...], ...] = listed(
+    Path(__file__).with_name("remote_data.txt"), globals()
 )
 
 

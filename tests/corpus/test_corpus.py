@@ -1,7 +1,4 @@
-"""Pipelines after the shapes of public code: what is said of each, beside what TensorFlow yields.
-
-`python -m tests.corpus` prints a table of them by repository.
-"""
+"""Pipelines after the shapes of public code: what is said of each beside what TensorFlow yields."""
 
 from __future__ import annotations
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.late_modules import LateModule
 from tests.tfds_datasets import build_dataset
 
 SHARDS = {"train": [23, 20, 0, 27, 26, 24], "validation": [11, 15]}
@@ -18,20 +18,10 @@ RECORDS = [17, 24, 20, 19]  # of files that nothing describes
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class Lazy:
-    """A module that is imported when it is used, as scripts keep TensorFlow from starting."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, attribute: str) -> Any:
-        return getattr(importlib.import_module(self._name), attribute)
-
-
-np: Any = Lazy("numpy")
-tf: Any = Lazy("tensorflow")
-tfds: Any = Lazy("tensorflow_datasets")
-keras: Any = Lazy("keras")
+np: Any = LateModule("numpy")
+tf: Any = LateModule("tensorflow")
+tfds: Any = LateModule("tensorflow_datasets")
+keras: Any = LateModule("keras")
 
 
 @dataclass(frozen=True, kw_only=True)

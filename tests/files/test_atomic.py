@@ -198,49 +198,7 @@ def test_what_stdout_holds_is_written_on(tmp_path: Path) -> None:
 # Temporary files.
 
 # Forked children write without end and are killed; argv: the target, how, the seed, the kills.
-KILLED_WRITERS = """
-import os, random, signal, sys, time
-from shardctl.cli.output import write
-from shardctl.dataset.dataset import Dataset, Split
-from shardctl.settings.read_settings import ReadSettings
-from shardctl.saved.position_file import PositionRecord, read_position, write_position
-
-target, how, seed, kills = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
-dataset = Dataset(name="d", splits=(Split.even(name="train", num_examples=9, num_shards=3),))
-
-def write_once(number):
-    if how == "position":
-        record = PositionRecord(
-            dataset=dataset.identity, spec="train", settings=ReadSettings(), consumed=number
-        )
-        write_position(target, record)
-    else:
-        write((f"{number:09}\\n" for _ in range(3000)), target)
-
-def check():
-    if how == "position":
-        read_position(target)  # has a digest
-    else:
-        lines = open(target).read().split()
-        assert len(lines) == 3000 and len(set(lines)) == 1, len(lines)
-
-write_once(0)
-moments = random.Random(seed)
-left = 0
-for kill in range(1, kills + 1):
-    child = os.fork()
-    if not child:
-        number = 0
-        while True:
-            number += 1
-            write_once(number)
-    time.sleep(moments.random() * 0.006)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    left = len(os.listdir(os.path.dirname(target))) - 1
-    check()
-print(left)
-"""
+KILLED_WRITERS = Path(__file__).with_name("killed_writers.txt").read_text("utf-8")
 
 
 @pytest.mark.long

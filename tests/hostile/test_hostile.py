@@ -20,7 +20,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
 
 
 @pytest.mark.long
-@fuzzed(2, max(PIPELINES // 2, 1))
+@fuzzed(2, max(PIPELINES // 4, 2))
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_input_does_what_may_not_happen(
     kind: str, num_cases: int, sources: Sources, tmp_path: Path

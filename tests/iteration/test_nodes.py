@@ -28,6 +28,7 @@ from shardctl.tfdata.shuffle_buffer import shuffle_permutation
 from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator, shuffle_kernel_seeds
 from tests.golden import assert_answers, assert_evaluated
 from tests.iteration.elements import Watched, check_lookups, elements_of, node_of, pass_of
+from tests.pipelines.real_pipelines import passes
 from tests.strategies import error_line
 from tests.tfdata.shuffle_oracles import iterator_seeds
 
@@ -268,7 +269,7 @@ def test_what_is_left_of_a_repeat_of_perhaps_nothing_is_not_certain() -> None:
         assert pass_of(f"zip([{text}, range(50)])").pulled == min(50, pass_of(text).pulled)
     with pytest.raises(UsageError, match="of a dataset without end never fills its buffer"):
         shuffle_of(Repeat(Source(range(8)), None), WHOLE_DATASET)
-    kept = Kept(values=lambda codes: codes > 2)
+    kept = Kept(values=passes)
     assert not Asserted(Regrouped(Source(range(8)), kept), 8).is_counted
 
 

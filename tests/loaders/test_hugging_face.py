@@ -10,14 +10,9 @@ import numpy as np
 import pytest
 
 from shardctl.errors import UnpredictableOrderError
-from shardctl.loaders.hugging_face import (
-    Streaming,
-    by_halves,
-    hugging_face_sequence,
-    in_turn,
-    one_for_one,
-)
-from shardctl.loaders.hugging_face_eras import ERAS, changed_between, era_of, of_tables
+from shardctl.loaders.hugging_face import hugging_face_sequence, stream_of
+from shardctl.loaders.hugging_face_eras import ERAS, changed_between, era_of, of_tables  # noqa: F401  # era_of: in the golden file
+from shardctl.loaders.hugging_face_streams import Stream, by_halves, in_turn, one_for_one
 from shardctl.loaders.loader_sequence import LoaderConfig
 from tests.golden import assert_evaluated
 
@@ -163,10 +158,11 @@ def test_a_buffer_without_a_seed_is_open() -> None:
         hugging_face_sequence(asked(buffer=16))
 
 
-def streaming(version: str, num_shards: int, **settings: Any) -> Streaming:
-    lengths = np.full(num_shards, 5)
-    asked = LoaderConfig(lengths=lengths, version=version, streaming=True, **settings)
-    return Streaming(asked, era_of(version))
+def streaming(version: str, num_shards: int, **settings: Any) -> Stream:
+    given = {"lengths": np.full(num_shards, 5), "version": version, "streaming": True}
+    found = stream_of(LoaderConfig(**given, **settings))
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize("version", ["3.6.0", "4.8.5", "5.0.0", "5.2.0"])
@@ -178,16 +174,16 @@ def test_hosts_and_workers_read_every_example_once(
 ) -> None:
     read = []
     for host in range(hosts):
-        given = {"shares": True, "host": host, "num_hosts": hosts, "workers": workers}
-        found = streaming(version, num_shards, seed=1, buffer=7, **given)
-        orders = found.workers(2)
-        assert [len(order) for order in orders] == found.sizes(2)
-        assert len(orders) == max(1, workers)
+        given = {"shares": True, "host": host, "num_hosts": hosts}
+        found = streaming(version, num_shards, seed=1, buffer=7, **given).workers(2, workers)
+        orders = [node.read() for node in found if node]
+        assert [len(order) for order in orders] == [node.count() for node in found if node]
+        assert len(found) == max(1, workers)
         read += [index for order in orders for index in order.tolist()]
     assert sorted(read) == list(range(5 * num_shards))
 
 
 def test_workers_without_a_shard_are_idle() -> None:
-    assert streaming("5.2.0", 3, workers=5).num_idle_workers == 2
-    assert streaming("5.0.0", 12, seed=1, workers=5).num_idle_workers == 4
-    assert streaming("5.2.0", 12, seed=1, workers=5).num_idle_workers == 0
+    assert streaming("5.2.0", 3).workers(0, 5).count(None) == 2
+    assert streaming("5.0.0", 12, seed=1).workers(0, 5).count(None) == 4
+    assert streaming("5.2.0", 12, seed=1).workers(0, 5).count(None) == 0

@@ -38,7 +38,8 @@ from tests.loaders.agreement import check_agreement
 
 def test_the_names_are_those_of_the_contract_in_its_order() -> None:
     assert get_args(LoaderName) == tuple(READERS)
-    assert tuple(READERS) == ("tfds", "grain", "torch", "stateful", "accelerate", "hf")
+    names = "tfds grain torch stateful accelerate hf streaming litdata webdataset"
+    assert tuple(READERS) == tuple(names.split())
     assert all(loader.name == name for name, loader in READERS.items())
     assert ReadSettings().reader is READERS["tfds"]
     assert ReadSettings(loader="torch").reader is LOADERS["torch"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 import shardctl.metadata.loader_versions as kept
 from shardctl.loaders.loader import LOADERS, VerifiedVersion
 from shardctl.metadata.loader_versions import installed_version
+from tests.loaders.sources import proven_of
 
 FOUND = VerifiedVersion(loader="torch", version="9.1.0", rule=1, num_settings=50, date="2026-11-22")
 
@@ -73,3 +75,25 @@ def test_a_version_is_read_without_importing_the_package() -> None:
 
 def test_what_is_not_installed_has_none() -> None:
     assert installed_version("no-such-package") is None
+
+
+def test_an_installed_library_has_the_source_that_its_version_had() -> None:
+    for package, known in json.loads(kept.SOURCES.read_text("utf-8")).items():
+        version, versions = installed_version(package), known["versions"]
+        assert [*versions] == [one for one in proven_of(package) if one in versions]
+        if version in versions:
+            found = kept.same_source(package)
+            assert found is not None
+            assert versions[found] == versions[version]
+
+
+def test_code_that_changes_an_order_has_another_digest() -> None:
+    def digest(text: str, *names: str) -> str:
+        return kept.source_digest({"a.py": names}, lambda name: text)
+
+    source = "class A:\n    def f(self, n: int) -> int:\n        '''Doc.'''\n        return n % 3\n"
+    same = source.replace("'''Doc.'''", "'''Other.'''\n\n        # why").replace(": int", ": 'I'")
+    for names in ([], ["A"], ["A.f"]):
+        assert digest(source, *names) == digest(same, *names)
+        assert digest(source, *names) != digest(source.replace("3", "4"), *names)
+    assert digest(source, "A.f") == digest(source + "B = 1\n", "A.f") != digest(source, "A.g")

@@ -18,58 +18,8 @@ EPOCHS = 2
 SAVED = 24  # steps that every process of 3 has, so that all of them take part in every save
 MAX_SECONDS = 150
 
-WORKER = f"""
-import os
-import signal
-import sys
-import time
-from pathlib import Path
-
-import jax
-
-folder, run, log, address, count, index, last, delay = sys.argv[1:]
-Path(f"{{log}}.pid").write_text(str(os.getpid()))
-jax.distributed.initialize(address, int(count), int(index))
-
-import numpy as np
-import orbax.checkpoint as ocp
-import tensorflow_datasets as tfds
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
-
-import shardctl.orbax as shardctl_args
-from shardctl.tfds import Host, Position, ReadSettings
-
-settings = ReadSettings(
-    shuffle_seed=3, buffer=40, buffer_seed=1, epochs={EPOCHS}, batch=5,
-    host=Host(index=jax.process_index(), count=jax.process_count()),
-)
-position = Position(tfds.builder_from_directory(folder), "train", settings)
-sharding = NamedSharding(Mesh(np.array(jax.devices()), ("data",)), PartitionSpec("data"))
-weights = jax.make_array_from_callback((6,), sharding, lambda i: np.arange(6.0)[i])
-checkpoints = ocp.CheckpointManager(run, options=ocp.CheckpointManagerOptions(max_to_keep=2))
-step = checkpoints.latest_step() or 0
-last = int(last) and int(last) + step
-if step:
-    items = ocp.args.Composite(
-        state=ocp.args.StandardRestore({{"weights": weights}}),
-        data=shardctl_args.Restore(position),
-    )
-    assert checkpoints.restore(step, args=items).data is position
-with open(log, "w") as file:
-    print("restored", step, position.consumed, file=file, flush=True)
-    batches = position.dataset(transform=lambda example: example["id"]).as_numpy_iterator()
-    for step, batch in enumerate(position.count(batches), step + 1):
-        print(step, *batch, file=file, flush=True)
-        if step % 2 == 0 and step <= {SAVED}:
-            state = ocp.args.StandardSave({{"weights": weights}})
-            data = shardctl_args.Save(position)
-            checkpoints.save(step, args=ocp.args.Composite(state=state, data=data))
-        if step == last and index == "0":  # all of them end here, wherever the others are
-            time.sleep(float(delay))
-            for i in reversed(range(int(count))):
-                os.kill(int(Path(f"{{log[:-1]}}{{i}}.pid").read_text()), signal.SIGKILL)
-checkpoints.close()
-"""
+WORKER = Path(__file__).with_name("worker.txt").read_text("utf-8")
+WORKER = WORKER.replace("@EPOCHS", str(EPOCHS)).replace("@SAVED", str(SAVED))
 
 
 def lines_of(root: Path, generation: int, process: int) -> list[list[str]]:

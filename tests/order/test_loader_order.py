@@ -190,10 +190,13 @@ class World:
     def __init__(self) -> None:
         self.installed: dict[str, str] = {}
         self.verified: dict[str, VerifiedVersion] = {}
+        self.alike: dict[str, str] = {}  # packages, each with the version whose source it has
 
     def provided(self, name: str) -> object:
         if name == "installed_version":
             return self.installed.get
+        if name == "same_source":
+            return self.alike.get
         assert name == "verified_version"
         return lambda loader, version: self.verified.get(version)
 
@@ -251,6 +254,24 @@ def test_a_version_that_was_verified_here_comes_with_a_warning(world: World) -> 
     assert [warning for warning in planned.warnings if "2.16.0" in warning]
     again = planned.with_settings(planned.order.settings).order.settings
     assert again.loader_version == planned.order.settings.loader_version == "2.16.0"
+
+
+def test_an_unproven_version_of_a_proven_source_is_predicted_as_it(world: World) -> None:
+    world.installed = {"torch": "2.16.0", "numpy": "7.0"}
+    for alike in ({"torch": "2.15.0"}, {"numpy": "1.0"}, {"torch": "2.12.0", "numpy": "1.0"}):
+        world.alike = alike  # one of the two, or a version that is not proven
+        with pytest.raises(UsageError):
+            loader_version(settings())
+    world.alike = {"torch": "2.13.0", "numpy": "1.0"}
+    for found in (loader_version(settings()), loader_version(settings("2.16.0"))):
+        assert (found.version, found.is_proven) == ("2.13.0", False)
+        assert [said.partition(" was not")[0] for said in found.warnings] == [
+            "numpy 7.0",
+            "torch 2.16.0",
+        ]
+        assert "shardctl verify --loader torch" in found.warnings[1]
+    with pytest.raises(UsageError):
+        loader_version(settings("2.17.0"))
 
 
 def test_a_package_beside_the_library_counts_where_both_are_installed(world: World) -> None:

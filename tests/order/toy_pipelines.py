@@ -21,6 +21,7 @@ from shardctl.spec.subsplit import resolve_subsplit
 from shardctl.stages.stages import Read
 from tests.order.order_cases import behind_the_reader, changed, read_settings
 from tests.pipelines.random_pipelines import Sized
+from tests.pipelines.tfds_sources import SPECS
 from tests.tfds_datasets import build_dataset
 
 SPLITS = {"train": [3, 0, 5, 17, 16, 1, 33], "test": [4, 0, 9], "extra": [6]}
@@ -183,15 +184,6 @@ STAGED = {
     "toy": {"train": [5, 0, 3, 11, 4, 1, 7], "test": [4, 6]},
     "other": {"train": [9, 2, 8], "test": [3, 0, 5]},
 }
-STAGED_SPECS = (
-    "train",
-    "train",
-    "test",
-    "train[20%:]",
-    "train[3:17]",
-    "train+test",
-    "train[1shard:]",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +213,7 @@ class Folders:
             settings["host_by"] = rng.choice(["even", "files"])
         own = tuple((key, value) for key, value in settings.items() if value is not None)
         folder = str(self.root / name / "1.0.0")
-        read = Read(spec=rng.choice(STAGED_SPECS), data=folder, settings=own)
+        read = Read(spec=rng.choice(SPECS), data=folder, settings=own)
         return Sized(source=read, num_examples=sum(map(sum, STAGED[name].values())))
 
     def dataset(self, read: Read) -> Any:

@@ -32,7 +32,7 @@ from shardctl.spec.host import Host
 from shardctl.spec.subsplit import SplitRange
 from shardctl.stages.text import parse_stages
 from shardctl.verbs.diff.causes import setting_causes
-from tests.golden import assert_answers
+from tests.golden import assert_answers, values
 from tests.order.order_cases import changed
 from tests.order.order_cases import read_settings as any_settings
 from tests.strategies import error_line
@@ -54,22 +54,7 @@ NEEDS: dict[str, dict[str, Any]] = {
         if setting.about == "loader" and not setting.field.startswith("loader")
     },
 }
-VALUES: dict[str, tuple[Any, ...]] = {
-    "cycle": (3, "auto"),
-    "buffer": (7, -2),
-    "file_order": (("b", "a"),),
-    "host": (Host(index=1, count=3),),
-    "host_by": ("files", "examples"),
-    "stages": (parse_stages("repeat(2) | shuffle(9, seed=3)"), parse_stages("train | cache")),
-    "loop": ("keras-fit",),
-    "reshuffle": (False, True),
-    "buffer_reshuffle": (False, True),
-    "loader": ("torch",),
-    "loader_version": ("2.12.0", "2.9"),
-    "shuffle": (True, False),
-    "streaming": (False, True),
-    "arrow": (False, True),
-}
+VALUES: dict[str, tuple[Any, ...]] = values(Path(__file__).with_name("values.txt"), globals())
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(ReadSettings)}
 # What is in force with a setting besides itself.
 WITH = {"shuffle_files": ["reshuffle"], "buffer": ["buffer_reshuffle"]}

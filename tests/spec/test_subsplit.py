@@ -25,7 +25,7 @@ from shardctl.spec.subsplit import (
     resolve_subsplit,
 )
 from tests.cases import FUZZ, add_cases, check_cases, counted, random_of_a_fuzz_run
-from tests.golden import assert_answers
+from tests.golden import assert_answers, listed
 from tests.spec.tfds_splits import (
     Layout,
     Read,
@@ -109,26 +109,7 @@ TEN: Layout = {"train": (10,)}
 
 @pytest.mark.parametrize(
     ("spec", "layout", "tfds", "ours"),
-    [
-        # A backwards slice in one shard is a negative take, which reads to the shard's end.
-        ("train[6:3]", TEN, [file("train", 6, -3)], None),
-        # Backwards by one is -1, TFDS's mark for a whole shard.
-        ("train[6:5]", TEN, [file("train", 6, 4)], None),
-        # A backwards slice over several shards is silently nothing, and so is one of shards.
-        ("train[15:5]", {"train": (10, 10)}, [], None),
-        ("train[2shard:1shard]", {"train": (10, 10, 10)}, [], None),
-        # A split named all: TFDS looks it up within itself without end (RecursionError).
-        ("all", {"train": (10,), "all": (3,)}, None, [file("train", 0, 10), file("all", 0, 3, 3)]),
-        # A name that is no word: TFDS builds a spec of the names and cannot read it.
-        ("all", {"train": (10,), "a b": (3,)}, None, [file("train", 0, 10), file("a b", 0, 3, 3)]),
-        # A name that reads as a sum: TFDS reads the summands twice.
-        (
-            *("all", {"x": (10,), "x+x": (3,)}, [file("x", 0, 10)] * 3),
-            [file("x", 0, 10), file("x+x", 0, 3, 3)],
-        ),
-        # A split whose name is a slice: TFDS finds the name and then cannot read it.
-        ("train[:5]", {"train": (10,), "train[:5]": (3,)}, None, [file("train", 0, 5)]),
-    ],
+    listed(Path(__file__).with_name("not_as_tfds.txt"), globals()),
 )
 def test_where_we_differ_from_tfds_on_purpose(
     spec: str, layout: Layout, tfds: list[Read] | None, ours: list[Read] | None

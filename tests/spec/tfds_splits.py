@@ -60,10 +60,13 @@ def tfds_runs_backwards(splits: Any, spec: str) -> bool:
     )
 
 
-def toy_dataset(layout: Layout, data_dir: str = "/data", name: str = "toy") -> Dataset:
+def toy_dataset(
+    layout: Layout, data_dir: str | None = "/data", name: str = "toy", version: str | None = None
+) -> Dataset:
     """Return the dataset of a layout, its files named as TFDS names them."""
     return Dataset(
         name=name,
+        version=version,
         splits=tuple(
             Split(
                 name=split,

@@ -82,16 +82,6 @@ def web(
 
 
 @pytest.fixture
-def web_without_ranges(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[FolderServer]:
-    """Python's `http.server`, which ignores Range."""
-    lead_to(monkeypatch, {})
-    with folder_server(tmp_path_factory.mktemp("web"), ranges=False) as server:
-        yield server
-
-
-@pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
     """A web server that fails as it is told; put in front of another by `faults.behind = url`."""
     lead_to(monkeypatch, {})

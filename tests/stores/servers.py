@@ -212,14 +212,13 @@ def gcs_server(bucket: str = "bucket") -> Iterator[GcsServer]:
 
 
 @contextlib.contextmanager
-def folder_server(folder: Path, *, ranges: bool = True) -> Iterator[FolderServer]:
-    """Serve a folder, by RangeHTTPServer or by Python's own server, which ignores Range."""
+def folder_server(folder: Path) -> Iterator[FolderServer]:
+    """Serve a folder, by RangeHTTPServer."""
     from RangeHTTPServer import RangeRequestHandler
 
-    kind: Any = RangeRequestHandler if ranges else http.server.SimpleHTTPRequestHandler
     seen: list[str] = []
 
-    class Quiet(kind):  # type: ignore[misc]
+    class Quiet(RangeRequestHandler):  # type: ignore[misc]
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments, directory=str(folder))
 

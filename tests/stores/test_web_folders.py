@@ -21,9 +21,10 @@ def test_a_version_is_what_headers_tell_for_sure() -> None:
     assert_evaluated(globals(), "versions_of_web", version_of)
 
 
-def test_metadata_needs_no_ranges(web_without_ranges: FolderServer) -> None:
-    web_without_ranges.put("1.0.0/dataset_info.json", b"{}")
-    path = web_without_ranges.url("1.0.0/dataset_info.json")
+def test_metadata_needs_no_ranges(faults: Faults) -> None:
+    faults.ranges = False
+    faults.put("1.0.0/dataset_info.json", b"{}")
+    path = faults.url("1.0.0/dataset_info.json")
     assert WebServerStore().read(path, max_num_bytes=10) == b"{}"
 
 

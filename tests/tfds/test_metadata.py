@@ -193,34 +193,7 @@ def test_the_version(toy: Dataset, tmp_path: Path) -> None:
 # Features are found wherever they are named, and what is none is refused in a line.
 
 
-_SCRIPT = """
-import numpy as np
-import tensorflow_datasets as tfds
-
-FEATURES = tfds.features.FeaturesDict({"x": np.int64})
-
-def make():
-    return {"x": np.int64, "label": tfds.features.ClassLabel(names=["a", "b"])}
-
-def wrong():
-    return 3
-
-def broken():
-    raise ValueError("not today")
-
-class Toys(tfds.core.GeneratorBasedBuilder):
-    '''Toys of a test.'''
-    VERSION = tfds.core.Version("1.0.0")
-
-    def _info(self):
-        return tfds.core.DatasetInfo(
-            builder=self,
-            features=tfds.features.FeaturesDict(make()),
-            supervised_keys=("x", "label"),
-        )
-
-    _split_generators = _generate_examples = None
-"""
+_SCRIPT = Path(__file__).with_name("script.txt").read_text("utf-8")
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ import yaml
 
 from shardctl.base.tfds_rules import ORDER_RULES, RuleSet
 from tests.cli.conftest import Shardctl
+from tests.golden import values
 
 FILES = Path(__file__).parents[1] / "saved"
 SNAPSHOTS, PLANS = FILES / "snapshot" / "written_before", FILES / "written_before"
@@ -28,24 +29,7 @@ SPLITS = (
     "--host-by files"
 )
 LONG = "train[:5%]+test -d long.yaml --cycle 64 --shuffle-seed 7"
-COMMANDS = {
-    "toy.pinned.yaml": TOY,
-    "toy.pinned.json": f"{TOY} -f json",
-    "grown.pinned.yaml": TOY.replace("toy", "grown"),
-    "splits.pinned.yaml": SPLITS,
-    "splits.pinned.json": f"{SPLITS} -f json",
-    "long.pinned.yaml": LONG,  # too many shards to be kept: hashed
-    "long.pinned.json": f"{LONG} -f json",
-    "listed.pinned.yaml": "-d listed.yaml --file-order listed_order.txt --block 1",  # hashed
-    "toy_order.pinned.yaml": (
-        "-d toy.yaml --file-order toy_order.txt --epochs 3 --global-seed 5 --buffer -2"
-    ),
-    "ordered.pinned.yaml": "train[:8000] -d ordered.yaml --host 0/3 --batch 100 --drop-remainder",
-    "named.pinned.yaml": "train+test -d named.yaml",
-    "imagenet2012.pinned.yaml": (
-        "-d imagenet2012 --shuffle-seed 42 --host 3/8 --loop keras-fit --epochs 2"
-    ),
-}
+COMMANDS = values(Path(__file__).with_name("written_before.txt"), globals())
 
 
 # With what the rules of these files had been compared when they were written.

@@ -1,6 +1,7 @@
 """Tries lines of TensorFlow in environments of their own and prints a table, a row a pair.
 
-A pair is a line of TensorFlow and a version of Python; `--quick` runs a few of the tests alone.
+A pair is a line of TensorFlow and a version of Python. `--quick` runs a few of the tests alone, by
+the Python that runs this, whose packages they use but for TensorFlow itself.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def main(words: Sequence[str] | None = None) -> int:
     for line in map(by_name.__getitem__, asked.lines or by_name):
         # Without a Python that is named, the newest that is here.
         newest = next(filter(interpreter, reversed(line.pythons)), line.pythons[-1])
-        for python in asked.pythons or [newest]:
+        this = "{}.{}".format(*sys.version_info)
+        for python in [this] if asked.quick else asked.pythons or [newest]:
             pair, why_not = f"Python {python}, TensorFlow {line.name}", missing(python, line)
             if why_not is None:
                 with tempfile.TemporaryDirectory() as scratch:
@@ -96,16 +98,23 @@ def interpreter(python: str) -> str | None:
 def tried(
     version: str, line: TensorflowLine, folder: Path, *, quick: bool
 ) -> tuple[list[str], list[str]]:
-    """Return versions and counts of a pair, whose environment is made here, and what failed."""
+    """Return versions and counts of a pair, whose packages are put into a folder, and failures."""
     made, scratch = folder / "env", folder / "t"  # short, as paths in what tests compare
     scratch.mkdir()
-    python, env = str(made / "bin" / "python"), environment(made, scratch)
-    venv = [str(interpreter(version)), "-m", "venv", "--clear", "--without-pip", str(made)]
-    subprocess.run(venv, check=True)
-    # By the pip of this environment: the one of an older Python takes twice as long.
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "-qq", "--no-compile"]
-    told = str(Path(__file__).with_name(f"tensorflow-{line.name}.txt"))
-    pip += ["--constraint", told, f"{ROOT}[test-tensorflow]"]
+    env = environment(made, scratch)
+    pip = [sys.executable, "-m", "pip"]
+    if quick:
+        python, env["PYTHONPATH"] = sys.executable, str(made)
+        what = ["--no-deps", "--target", str(made), f"tensorflow=={line.name}.*"]
+    else:
+        python = str(made / "bin" / "python")
+        venv = [str(interpreter(version)), "-m", "venv", "--clear", "--without-pip", str(made)]
+        subprocess.run(venv, check=True)
+        # By the pip of this environment: the one of an older Python takes twice as long.
+        pip += ["--python", python]
+        told = str(Path(__file__).with_name(f"tensorflow-{line.name}.txt"))
+        what = ["--constraint", told, f"{ROOT}[test-tensorflow]"]
+    pip += ["install", "-qq", "--no-compile", *what]
     installed = subprocess.run(pip, env=env, capture_output=True, text=True, check=False)
     if installed.returncode:
         *_, last = ["", *installed.stderr.strip().splitlines()]

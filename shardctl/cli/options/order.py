@@ -10,6 +10,7 @@ import typer
 
 from shardctl.base.text import counted, quoted
 from shardctl.cli import completion
+from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here, text_on_stdin
 from shardctl.cli.options.shared import whole_number
 from shardctl.cli.output import HOSTS, LOADER, ORDER, say
 from shardctl.errors import ShardctlError, UsageError
@@ -180,6 +181,13 @@ _REPLACES = {
 }
 
 
+def asked_for(source: DatasetOptions, reading: OrderOptions) -> "tuple[Dataset, ReadSettings]":
+    """Return the dataset and the settings that options, or the project here, choose."""
+    project = project_here()
+    settings = reading.settings(project)
+    return chosen_dataset(source, project, settings=settings), settings
+
+
 def steps_of_epoch(
     epoch: int,
     steps: Iterable[int | str],
@@ -258,6 +266,4 @@ def _file_order(name: str) -> tuple[str, ...]:
 
     if name != "-":
         return listed_files(Path(name))
-    from shardctl.cli.options.dataset import text_on_stdin
-
     return listed_files(Path("stdin"), text_on_stdin())

@@ -12,9 +12,12 @@ from typing import NamedTuple
 
 from shardctl.base.text import counted, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
-from shardctl.errors import DatasetError
+from shardctl.dataset.dataset import STATED_BY_INDEX, Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
 from shardctl.files.parse import parse_json
+from shardctl.metadata.index.file_names import split_word
 from shardctl.metadata.tfds_metadata import dataset_from_info, is_hugging_face_info
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of
@@ -120,6 +123,59 @@ def _of_dataset_info(document: object, folder: str) -> Iterator[_Shard]:
         for shard, length in enumerate(split.shard_lengths):
             name = split.location(shard)[1]
             yield {name: Expected(length, None, DATASET_INFO_FILENAME)}
+
+
+def dataset_of_index(folder: str) -> Dataset | None:
+    """Return the dataset that index.json states, of a folder or of its subfolders; None of none.
+
+    MosaicML's and litdata's (litdata 0.2.76, streaming/writer.py) say of each shard how long it is,
+    so no shard has to be there.
+    """
+    store, splits, file_format = store_of(folder), [], ""
+    for name in ("", *store.subfolders(folder)):
+        path = "/".join(filter(None, (folder.rstrip("/"), name, "index.json")))
+        try:
+            data = store.read(path, max_num_bytes=_MOST_BYTES)
+        except NotThereError:
+            continue
+        with fields.said_about(quoted(path, 200)):
+            document = parse_json(data, source=quoted(path, 200))
+            form, of = ("mds", _of_index) if "shards" in document else ("litdata", _of_chunks)
+            shards = [next(iter(shard.items())) for shard in of(document, folder)]
+            word = name or folder.rstrip("/").rpartition("/")[2]
+            files = ShardFiles(
+                data_dir=folder,
+                num_shards=len(shards),
+                names=tuple(f"{name}/{file}".lstrip("/") for file, _ in shards),
+            )
+            split = Split(
+                name=split_word(word) or name or "train",
+                shard_lengths=tuple(stated.num_examples for _, stated in shards),
+                files=(files,),
+                num_bytes=sum(stated.num_bytes or 0 for _, stated in shards),
+            )
+            splits += [split] * bool(shards)
+            file_format = form
+        if splits and not name:
+            break
+    if not splits:
+        return None
+    name = folder.rstrip("/").rpartition("/")[2]
+    stated = {"data_dir": folder, "reference": folder, "origin": STATED_BY_INDEX}
+    return Dataset(name=name, splits=tuple(splits), file_format=file_format, **stated)
+
+
+def _of_chunks(document: object, folder: str) -> Iterator[_Shard]:
+    """Yield what litdata's index states of chunks."""
+    if not isinstance(document, Mapping) or "chunks" not in document:
+        return
+    for item in fields.items(document.get("chunks"), "chunks"):
+        chunk = fields.mapping(item, "a chunk")
+        if chunk.get("dim") is not None:
+            raise DatasetError("chunks of tokens: their number of items depends on TokensLoader")
+        size, num_bytes = (fields.count(chunk.get(of), of) for of in ("chunk_size", "chunk_bytes"))
+        name = fields.text(chunk.get("filename"), "filename")
+        yield {name: Expected(size, num_bytes, "index.json")}
 
 
 _READERS: dict[str, Callable[[object, str], Iterator[_Shard]]] = {

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, ranges
 from shardctl.base.progress import Progress
 from shardctl.base.text import choices, printable
 from shardctl.base.tfds_rules import has_builder
@@ -388,8 +388,7 @@ class _Source:
         codes = ExampleCodes(dataset, names, *given)
         wanted = np.zeros((len(leaves), codes.num_codes), bool)
         for row, reads in zip(wanted, given, strict=True):
-            for first, take in zip(codes.first_codes(reads), reads.take, strict=True):
-                row[first : first + take] = True
+            row[ranges(codes.first_codes(reads), reads.take)] = True
         if wanted.sum(axis=0).max() > 1:
             raise NotRebuildable("several sources read the same examples")
         types = [[kind.dtype.name for kind in spec_of(leaf.operation)] for leaf in leaves]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arguments import checked
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, ranges
 from shardctl.base.hooks import provided
 from shardctl.base.progress import WATCHING, Progress, Watch, watched_by
 from shardctl.base.text import printable
@@ -462,15 +462,8 @@ class _PlanCheck(ReadCheck):
         elif self._has_order:
             yield from here.order.chunks(plan.consumed, plan.consumed + here.num_examples)
         else:
-            yield from self._instructed(host)
-
-    def _instructed(self, host: int | None) -> Iterator[Int64s]:
-        """Yield the examples that the instructions name."""
-        reads = self._here(host).reads
-        firsts = self._codes.first_codes(reads).tolist()
-        # Codes of a file are consecutive, so each instruction is a range of codes.
-        for first, count in zip(firsts, reads.take.tolist(), strict=True):
-            yield np.arange(first, first + count)
+            # Codes of a file are consecutive, so each instruction is a range of codes.
+            yield ranges(self._codes.first_codes(here.reads), here.reads.take)
 
     @cached_property
     def _resolved(self) -> Resolved:

@@ -3,8 +3,6 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from shardctl.cli import completion, output
 from shardctl.cli.options.dataset import (
     DatasetOptions,
@@ -93,8 +91,4 @@ def eval(
     output.warn((*evaluation.warnings, *said))
     FORMATS.write(out, evaluation, every_row=every_row, picture=picture)
     if check:
-        found = list(problems(evaluation))
-        for problem in found:
-            output.say(f"check: {problem}")
-        if found:
-            raise typer.Exit(1)
+        output.end_with(problems(evaluation))

@@ -3,17 +3,10 @@
 
 from typing import Annotated, Any
 
-import typer
-
-from shardctl.cli.options.dataset import (
-    DatasetOptions,
-    chosen_dataset,
-    project_here,
-    refuse_no_spec,
-)
-from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.dataset import DatasetOptions, refuse_no_spec
+from shardctl.cli.options.order import OrderOptions, asked_for
 from shardctl.cli.options.shared import Flag, SpecArgument, flag, option, real_number, whole_number
-from shardctl.cli.output import OutputOptions, PictureOption, formats_of, say, warn
+from shardctl.cli.output import OutputOptions, PictureOption, end_with, formats_of, warn
 from shardctl.errors import UsageError
 
 FORMATS = formats_of("hosts", pictures=True)
@@ -86,9 +79,7 @@ def hosts(
         raise UsageError("how many hosts? give --hosts N, a range as 1-64, or a list as 8,16,32")
     if "host" in reading.given():
         raise UsageError("--host names one host and hosts compares them all; give --hosts N alone")
-    project = project_here()
-    settings = reading.settings(project)
-    chosen = chosen_dataset(source, project, settings=settings)
+    chosen, settings = asked_for(source, reading)
     files = check_files(chosen)
     dataset = with_disk_bytes(chosen, files)
     plan = compare_hosts(dataset, spec, settings, hosts=num_hosts)
@@ -100,12 +91,4 @@ def hosts(
         _SWEEP.write(out, plan)
     if check:
         bound = MAX_AMPLIFICATION if max_amplification is None else max_amplification
-        found = [
-            problem
-            for comparison in plan.comparisons
-            for problem in problems(comparison, plan.judged, bound)
-        ]
-        for problem in found:
-            say(f"check: {problem}")
-        if found:
-            raise typer.Exit(1)
+        end_with(p for one in plan.comparisons for p in problems(one, plan.judged, bound))

@@ -23,7 +23,7 @@ from shardctl.dataset.dataset import Dataset, Split, as_dataset
 from shardctl.order import file_formats, sources
 from shardctl.order.loader_order import LoaderOrder, loader_version
 from shardctl.order.order import CHUNK_SIZE, Order, Origin
-from shardctl.order.plan_order import as_warnings
+from shardctl.order.plan_order import as_warnings, order_of
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.read_settings import ReadSettings, with_stand_in_seeds
@@ -226,7 +226,7 @@ class OfLoader:
     def __init__(self, resolved: Resolved, settings: ReadSettings) -> None:
         if "host" not in settings.reader.takes:
             raise refused("{loader=} shares nothing among hosts", loader=settings.loader)
-        version = loader_version(settings)
+        self._version = version = loader_version(settings)
         self.settings = replace(settings, host=None, loader_version=version.version)
         kept = file_formats.as_read_by(resolved, settings)
         said = (*version.warnings, *as_warnings(version.assumptions))
@@ -234,6 +234,8 @@ class OfLoader:
         self.reads = reads_of(resolved.dataset, resolved.ranges)
         self.judged = call_of_hosts(settings)
         self.ways = (self.judged,)
+        if settings.stages is not None:
+            self.own_batch = next(self._orders(1)).batch_size
 
     def _orders(self, num_hosts: int, **changed: object) -> Iterator[LoaderOrder]:
         """Yield the order of each host under changed settings.
@@ -247,7 +249,13 @@ class OfLoader:
         for index in range(num_hosts):
             host = Host(index=index, count=num_hosts) if num_hosts > 1 else None
             settings = replace(self.settings, host=host, **changed)  # type: ignore[arg-type]
-            order = LoaderOrder(self.resolved.dataset, self.resolved.ranges, settings)
+            order = order_of(self.resolved, settings, self._version).order
+            assert isinstance(order, LoaderOrder)
+            if order.is_endless:
+                raise refused(
+                    "{stages} have no end, so hosts have no share that ends; end them, as with a "
+                    "repeat of a number of epochs"
+                )
             if settings.stages is not None and order.epoch_size < order.num_examples:
                 raise refused("hosts are compared in one epoch: leave repeat out of {stages}")
             if num_hosts * len(reads) > _MOST_ROWS or reads.num_examples > _MOST_EXAMPLES:
@@ -304,7 +312,8 @@ class OfLoader:
         # Some loaders read more than they yield.
         taken = [(order.sequence.num_read, order.num_examples) for order in orders]
         num_read = np.array([most if read is None else read for read, most in taken], np.int64)
-        batches = [order.num_steps for order in self._orders(num_hosts)] if settings.batch else None
+        has_steps = settings.batch or self.own_batch
+        batches = [order.num_steps for order in self._orders(num_hosts)] if has_steps else None
         return strategy_of(
             way,
             replace(columns, num_read=num_read),
@@ -317,8 +326,28 @@ class OfLoader:
 
     def run(self, num_hosts: int, batch: int, *, drop: bool) -> Run:
         """Return what each host yields of one epoch in batches of one size."""
-        orders = list(self._orders(num_hosts, epochs=1, batch=batch, drop_remainder=drop))
+        made = {"batch": batch, "drop_remainder": drop} if self.own_batch is None else {}
+        orders = list(self._orders(num_hosts, epochs=1, **made))
+        if drop and not made:
+            return self._without_rests(orders, batch)
         return run_of(orders, np.arange(num_hosts), self._counts(orders)[1])
+
+    def _without_rests(self, orders: Sequence[LoaderOrder], batch: int) -> Run:
+        """Return what is left of batches that a chain forms where they are cut to whole ones."""
+        seen = np.zeros(self.reads.num_examples, np.bool_)
+        kept = []
+        for order in orders:
+            widths = _widths(order)
+            kept.append(widths // batch * batch)
+            within = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths, widths)
+            positions = np.flatnonzero(within < np.repeat(kept[-1], widths))
+            seen[order.indices_at(positions)] = True
+        return Run(
+            num_examples=np.array([one.sum() for one in kept], np.int64),
+            num_steps=np.array([np.count_nonzero(one) for one in kept], np.int64),
+            sizes=tuple({int(size) for one in kept for size in one if size}),
+            num_seen=int(seen.sum()),
+        )
 
     def refusal(self, num_hosts: int) -> str | None:
         """Return why TFDS does not read so on every host: it does not read at all."""
@@ -328,7 +357,8 @@ class OfLoader:
         """Return as warnings what the counts depend on though it is not stated."""
         if not self.settings.reader.shares_are_assumed:
             return ()
-        return as_warnings(next(self._orders(num_hosts, batch=batch)).assumptions)
+        made = {"batch": batch} if self.own_batch is None else {}
+        return as_warnings(next(self._orders(num_hosts, **made)).assumptions)
 
 
 # What hosts share of the readers of a tf.data pipeline: one that reads alone, or a mixture.
@@ -347,7 +377,8 @@ def sharing_of(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sh
         UnpredictableOrderError: the order of the splits is nondeterministic.
     """
     if not settings.reader.shares_in_modes:
-        return OfLoader(file_formats.resolved_spec(dataset, spec), settings)
+        sources.refuse_unread_spec(spec, settings)
+        return OfLoader(sources.resolved_reading(dataset, spec, settings), settings)
     sources.refuse_unread_spec(spec, settings)
     alone, stages = of_one_reader(settings), stages_of(replace(settings, host=None))
     sources.refuse_other_sources(stages)

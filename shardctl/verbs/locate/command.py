@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.options.dataset import (
-    DatasetOptions,
-    chosen_dataset,
-    project_here,
-    refuse_no_spec,
-)
-from shardctl.cli.options.order import OrderOptions, steps_of_epoch
+from shardctl.cli.options.dataset import DatasetOptions, refuse_no_spec
+from shardctl.cli.options.order import OrderOptions, asked_for, steps_of_epoch
 from shardctl.cli.options.shared import SpecArgument, Texts, number
 from shardctl.cli.output import OutputOptions, as_code, formats_of, warn
 from shardctl.errors import UsageError
@@ -67,9 +62,7 @@ def locate(
         refuse_no_spec(spec, source)
         raise UsageError("nothing to locate: give --position P, --step S, --id I or --tfds-id T")
     queries = list(_queries(given, _options_given(ctx)))
-    project = project_here()
-    settings = reading.settings(project)
-    dataset = chosen_dataset(source, project, settings=settings)
+    dataset, settings = asked_for(source, reading)
     if epoch is not None:
         if any(query.kind != "step" for query in queries):
             raise UsageError("--epoch E counts steps; give it with --step S alone")

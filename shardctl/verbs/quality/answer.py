@@ -395,6 +395,8 @@ def across_epochs(question: Question, sample: OrderSample) -> AcrossEpochs | Non
     try:
         if not second.has_second_epoch:
             following: dict[str, Any] = {"epochs": 2}  # a second one is all there is
+            if not settings.takes("epochs") and not settings.takes("pass_index"):
+                return None  # a chain says itself how often it reads, and that is once
             if settings.takes("pass_index"):
                 following, epoch, unit = {"pass_index": settings.pass_index + 1}, 0, "pass"
             second = question.order(replace(settings, **following))

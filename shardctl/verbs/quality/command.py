@@ -8,7 +8,7 @@ import typer
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import Flag, SpecArgument, Text, option, real_number, typed_again
-from shardctl.cli.output import OutputOptions, PictureOption, formats_of, say, warn
+from shardctl.cli.output import OutputOptions, PictureOption, end_with, formats_of, warn
 from shardctl.errors import UsageError
 
 FORMATS = formats_of("quality", pictures=True)
@@ -113,10 +113,7 @@ def quality(
         return f"{line} {change}"
 
     FORMATS.write(out, plan, picture=picture, details=details, again=again)
-    lacking = None if minimum is None else shortfall(plan, minimum)
-    if lacking is not None:
-        say(f"check: {lacking}")
-        raise typer.Exit(1)
+    end_with(filter(None, [None if minimum is None else shortfall(plan, minimum)]))
 
 
 # What an option that a change adds cannot stand beside.

@@ -160,6 +160,8 @@ def quality_rows(plan: Quality) -> RecordStream:
 def epochs_line(plan: Quality) -> str:
     """Return how the next epoch, or pass, differs from this one."""
     across = plan.across_epochs
+    if across is None and not plan.order.settings.takes("pass_index"):
+        return "next epoch: the stages read once, so there is none to compare with"
     if across is None:
         return "next pass: its order depends on timing, so it cannot be compared"
     # Epochs within a pass count from 0; passes from the one that was asked about.

@@ -325,13 +325,18 @@ def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
     """Return the fields of the plan with which the library of another loader resumes."""
     assert isinstance(order, LoaderOrder)
     stop = _stop(order, consumed)
-    num_left, left = _left(order, consumed, stop.epoch)
+    num_left, left = resume_plan.WITHOUT_END, None
+    if not order.is_endless:
+        num_left, left = _left(order, consumed, stop.epoch)
     # Examples to file instructions, as runs in the files.
     found = None if left is None else rest_of_epoch.reads_of_codes(order, order.codes_at(left))
-    settings, library = order.settings, library_of(order.loader)
+    library = library_of(order.loader)
     advice = [*library.advice(order.config, stop)]
     if left is None or found is None or len(found) > MOST_INSTRUCTIONS:
         found = order.reads.select(slice(0, 0))
+    if order.is_endless:
+        advice.append(f"the chain has no end; simulate --skip {consumed} lists what follows")
+    elif not len(found) and num_left:
         advice.append(
             f"more than {MOST_INSTRUCTIONS:,} runs of adjacent examples are left, too many for a "
             f"plan; simulate --skip {consumed} --take {num_left} lists the examples"
@@ -345,9 +350,9 @@ def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
     return {
         "epoch": stop.epoch,
         "remaining": num_left,
-        "remaining_total": order.num_examples - consumed,
+        "remaining_total": num_left if order.is_endless else order.num_examples - consumed,
         "instructions": found,
-        "num_further_epochs": settings.epochs - 1 - stop.epoch if num_left else 0,
+        "num_further_epochs": _further_epochs(order, stop) if num_left else 0,
         "after_read": library.calls(order.config, stop),
         "stop": stop,
         "advice": tuple(advice),
@@ -358,15 +363,22 @@ def order_of_plan(plan: resume_plan.ResumePlan) -> LoaderOrder:
     """Return the order of a plan whose files are found in a dataset."""
     dataset = plan.instructions.dataset
     order = order_of(resolved_reading(dataset, plan.spec, plan.settings), plan.settings).order
+    assert isinstance(order, LoaderOrder)
     # The settings of a plan name a version, of which nothing is assumed any more.
-    said = [text for text in plan.assumptions if text not in order.assumptions]
-    return LoaderOrder(order.dataset, order.ranges, order.settings, assumptions=said)
+    return order.assuming(text for text in plan.assumptions if text not in order.assumptions)
+
+
+def _further_epochs(order: LoaderOrder, stop: Stop) -> int:
+    """Return how many epochs follow that of the stop: as settings say, or as a chain goes on."""
+    if order.config.stages is None:
+        return order.settings.epochs - 1 - stop.epoch
+    return 0 if order.is_endless else rest_of_epoch.epoch_at(order, order.num_examples) - stop.epoch
 
 
 def _stop(order: LoaderOrder, consumed: int) -> Stop:
     epoch = rest_of_epoch.epoch_at(order, consumed)
     # By halves: epochs come one after the other.
-    positions = range(order.num_examples)
+    positions = range(min(consumed + 1, order.num_examples))
     # Bisection over positions by their epochs.
     first = bisect_left(positions, epoch, key=lambda at: int(order.epoch_of([at])[0]))
     done, in_batch = rest_of_epoch.steps_before(order, consumed)

@@ -229,9 +229,10 @@ def _prove_loader(resolved: Resolved, plan: ResumePlan) -> Proof:
     What it lists of the epoch is compared with that as well.
     """
     order, count = order_of(resolved, plan.settings).order, plan.remaining_total
+    count = count if plan.has_end else _PIECE
     start, stop = plan.consumed, plan.consumed + count
     expected = _looked_over(order, start, stop)
-    found = [_in_same_order(order, expected, lambda: _as_called(resolved, plan), count)]
+    found = [_in_same_order(order, expected, lambda: _as_called(resolved, plan, count), count)]
     if plan.lists_rest:
         found.append(
             _in_same_order(
@@ -252,7 +253,7 @@ def _of_epoch(order: Order, start: int, epoch: int) -> Iterator[Int64s]:
         yield order.codes_at(positions[order.epoch_of(positions) == epoch])
 
 
-def _as_called(resolved: Resolved, plan: ResumePlan) -> Iterator[Int64s]:
+def _as_called(resolved: Resolved, plan: ResumePlan, count: int) -> Iterator[Int64s]:
     """Yield the examples of a loader behind the calls of a plan: which epoch, what to skip."""
     given = Counter[str]()
     # Calls by the library: arguments of one name are added up.
@@ -263,7 +264,7 @@ def _as_called(resolved: Resolved, plan: ResumePlan) -> Iterator[Int64s]:
     if batches:
         at_end = batches == order.num_steps
         start += order.num_examples if at_end else order.positions_in_step(batches).start
-    yield from order.chunks(start, min(start + plan.remaining_total, order.num_examples))
+    yield from order.chunks(start, min(start + count, order.num_examples))
 
 
 def _prove_other_hosts(dataset: Dataset, plan: ResumePlan) -> Proof:

@@ -4,8 +4,8 @@
 from typing import Annotated, Any
 
 from shardctl.cli import output
-from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
-from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.dataset import DatasetOptions
+from shardctl.cli.options.order import OrderOptions, asked_for
 from shardctl.cli.options.shared import SpecArgument, number
 
 _LINES = ("ids", "tfds-ids")
@@ -50,11 +50,8 @@ def simulate(
     from shardctl.verbs.simulate.answer import simulate as simulate_order
 
     to_file = out.output not in (None, "-")
-    project = project_here()
-    settings = reading.settings(project)
-    simulation = simulate_order(
-        chosen_dataset(source, project, settings=settings), spec, settings, skip=skip, take=take
-    )
+    dataset, settings = asked_for(source, reading)
+    simulation = simulate_order(dataset, spec, settings, skip=skip, take=take)
     output.warn(simulation.warnings)
     # The table shows blocks by itself: a picture is drawn if asked for.
     chunks = FORMATS.render(out, simulation, picture=picture is True)

@@ -20,7 +20,7 @@ from shardctl.cli.options.dataset import (
     refuse_allow_version,
     snapshot_of_file,
 )
-from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.order import OrderOptions, asked_for
 from shardctl.cli.output import AllOption, OutputOptions, ProgressBars, formats_of, warn
 from shardctl.errors import UsageError
 from shardctl.files.streams import silent_libraries
@@ -199,9 +199,8 @@ def _files(
 def _order(
     source: DatasetOptions, reading: OrderOptions, spec: str | None, take: "Take"
 ) -> "Verification":
-    project = project_here()
-    settings = reading.settings(project)
-    return _read(chosen_dataset(source, project, settings=settings), spec, settings, take)
+    dataset, settings = asked_for(source, reading)
+    return _read(dataset, spec, settings, take)
 
 
 def _read(

@@ -39,11 +39,8 @@ HOSTILE = (
 # fmt: on
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_no_folder_of_a_name_that_would_act_is_offered(
-    name: str, offered: Offered, tmp_path: Path
-) -> None:
-    for folder in (name, "fine"):
+def test_no_folder_of_a_name_that_would_act_is_offered(offered: Offered, tmp_path: Path) -> None:
+    for folder in (*HOSTILE, "fine"):
         path = tmp_path / "dirs" / folder / "1.0.0"
         path.mkdir(parents=True)
         (path / "dataset_info.json").write_text("{}")

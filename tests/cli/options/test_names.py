@@ -15,6 +15,7 @@ from shardctl.cli.options.shared import long_names, main_name
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import SETTINGS
 from tests.cli.conftest import Shardctl
+from tests.golden import listed
 
 
 def options_of(command: str) -> list[str]:
@@ -55,34 +56,7 @@ def test_what_could_be_several_is_asked() -> None:
     assert main_name(long_names(options_of("plan")), "seed") == "seed"  # there is none to mean
 
 
-SAME = [
-    ("simulate --interleave-cycle-length 8 --block_length=4", "simulate --cycle 8 --block 4"),
-    (
-        "simulate --shuffle_seed 3 --no_shuffle_reshuffle_each_iteration --num-epochs 2",
-        "simulate --shuffle-seed 3 --no-reshuffle --epochs 2",
-    ),
-    (
-        "simulate --shuffle-buffer 1_000 --buffer_seed 1 --no-reshuffle-each-iteration",
-        "simulate --buffer 1000 --buffer-seed 1 --no-buffer-reshuffle",
-    ),
-    ("simulate --set_seed 1 --buffer-size 9 --shuffle_seed 1_0", "simulate --global-seed 1 "
-     "--buffer 9 --shuffle-seed 10"),
-    ("simulate --batch_size 4 --drop_remainder", "simulate --batch 4 --drop-remainder"),
-    ("simulate --repeat_filenames --epochs 2", "simulate --repeat-files --epochs 2"),
-    ("locate --steps 3 --batch-size 8", "locate --step 3 --batch 8"),
-    ("locate --tfds_id mnist-train.tfrecord-00000-of-00001__7 --id 1_0", "locate --tfds-id "
-     "mnist-train.tfrecord-00000-of-00001__7 --id 10"),
-    ("resume --step 1_0 --batch_size 8", "resume --steps 10 --batch 8"),
-    ("resume --consumed 1_000,2_000 --num_hosts 2 --to_hosts 4", "resume --consumed 1000,2000 "
-     "--hosts 2 --to-hosts 4"),
-    ("plan", "plan train"),
-    ("plan --num-hosts 2 --drop_remainder", "plan train --hosts 2 --drop-remainder"),
-    ("hosts --num_hosts 1_0 --batch_size 32", "hosts --hosts 10 --batch 32"),
-    ("eval --num-devices 8 --batch_size 64", "eval --devices 8 --batch 64"),
-    ("lint --no_try_autocache --num-hosts 3", "lint --no-autocache --hosts 3"),
-    # The last of two counts, as of an option that is there twice.
-    ("simulate --cycle 3 --cycle-length 8", "simulate --cycle 8"),
-]  # fmt: skip
+SAME = listed(Path(__file__).with_name("same.txt"), globals())  # fmt: skip
 
 
 @pytest.mark.parametrize(("line", "plain"), SAME)

@@ -20,6 +20,7 @@ from shardctl.spec.host import Host
 from shardctl.tfds import padded_evaluation as module
 from shardctl.tfds.padded_evaluation import own_host
 from tests.cases import FUZZ, check_cases
+from tests.golden import assert_evaluated
 from tests.order.order_cases import changed, elements
 from tests.order.toy_pipelines import (
     FOLDERS,
@@ -290,51 +291,11 @@ def test_an_order_let_go_behind_it_loses_no_example(tfds: Any, tmp_path: Path, t
 
 TWO_OF_8 = Host(index=2, count=8)
 ALONE, OTHER = Host(index=0, count=1), Host(index=1, count=8)
-TOLD = "host 2 of 8 by JAX and 1 of 8 by TF_CONFIG; say which"
 
 
-@pytest.mark.parametrize(
-    ("by", "given", "expected"),  # who says something, hosts and host and that of the settings
-    [
-        *(
-            (by, given, TWO_OF_8)
-            for by in ({}, {"JAX": Host(index=5, count=6)})
-            for given in (
-                (8, 2, None),
-                (None, "2/8", None),
-                (8, "2/8", None),
-                (None, TWO_OF_8, None),
-                (None, None, TWO_OF_8),
-                (8, None, TWO_OF_8),
-                (None, 2, TWO_OF_8),
-                (8, TWO_OF_8, TWO_OF_8),
-            )
-        ),
-        ({"JAX": TWO_OF_8}, (1, None, None), ALONE),
-        ({}, (None, None, None), ALONE),
-        ({"JAX": TWO_OF_8}, (None, None, None), TWO_OF_8),
-        ({"JAX": TWO_OF_8, "TF_CONFIG": TWO_OF_8}, (8, None, None), TWO_OF_8),
-        ({}, (0, None, None), "hosts=0: a number from 1"),
-        ({}, (4, "2/8", None), "hosts=4: the host is 2/8"),
-        ({}, (4, None, TWO_OF_8), "hosts=4: the host is 2/8"),
-        ({}, (None, 3, TWO_OF_8), "host=3: the settings are for host 2/8"),
-        ({}, (8, 3, TWO_OF_8), "host=3: the settings are for host 2/8"),
-        ({}, (None, "2/4", TWO_OF_8), "host=2/4: the settings are for host 2/8"),
-        ({}, (8, 8, None), "host 8 of 8: hosts count from 0 to 7"),
-        ({}, (None, 3, None), "host=3: of how many is this"),
-        ({}, (4, None, None), "hosts=4: which of them is this"),
-        ({"JAX": TWO_OF_8}, (4, None, None), "hosts=4: the host is 2/8, one of 8"),
-        ({"JAX": TWO_OF_8}, (None, 3, None), "host=3: of how many is this"),
-        ({"JAX": TWO_OF_8, "TF_CONFIG": OTHER}, (8, None, None), TOLD),
-        ({"JAX": TWO_OF_8, "TF_CONFIG": OTHER}, (None, 2, None), TOLD),
-    ],
-)
-def test_a_host_is_believed_or_asked_for(
-    monkeypatch: pytest.MonkeyPatch, by: dict[str, Host], given: tuple[Any, ...], expected: Any
-) -> None:
-    monkeypatch.setattr(module, "hosts_said", lambda: iter(by.items()))
-    if isinstance(expected, Host):
-        assert own_host(*given) == expected
-        return
-    with pytest.raises(UsageError, match=expected):
-        own_host(*given)
+def test_a_host_is_believed_or_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def own(*given: Any, **by: Host) -> Host:
+        monkeypatch.setattr(module, "hosts_said", lambda: iter(by.items()))
+        return own_host(*given)
+
+    assert_evaluated(globals(), "own_host", own)

@@ -21,78 +21,7 @@ from tests.tfds_datasets import build_dataset
 
 pytestmark = pytest.mark.tensorflow
 
-SCRIPT = """\
-import tensorflow as tf
-import tensorflow_datasets as tfds
-
-DATA = {data!r}
-FEATURE = {{"id": tf.io.FixedLenFeature([], tf.int64)}}
-ids = lambda example: example["id"] + 0
-parsed = lambda record: tf.io.parse_single_example(record, FEATURE)["id"]
-
-
-def read(split="train", **config):
-    return tfds.builder_from_directory(DATA).as_dataset(split=split, **config)
-
-
-def chain():
-    ds = tfds.builder_from_directory(DATA).as_dataset(split="train", shuffle_files=True)
-    return ds.shuffle(
-        64,
-        reshuffle_each_iteration=True,
-    ).map(ids).repeat(2)
-
-def config():
-    config = tfds.ReadConfig(interleave_cycle_length=3)
-    builder = tfds.builder_from_directory(DATA)
-    return builder.as_dataset(split="train", shuffle_files=True, read_config=config).map(ids)
-
-def line():
-    return read().map(ids).shuffle(10).batch(4).shuffle(5, None).unbatch().shuffle(7)
-
-def mixture():
-    parts = []
-    for split in ("train", "test"):
-        parts.append(read(split).map(ids).shuffle(100).repeat())  # Übung: bytes are no columns
-    return tf.data.Dataset.sample_from_datasets(parts, [0.7, 0.3]).take(300)
-
-def options():
-    options = tf.data.Options()
-    options.deterministic = False
-    ds = read().map(ids, num_parallel_calls=4, deterministic=False)
-    return ds.map(lambda i: i + 0, num_parallel_calls=4).with_options(options)
-
-def read_options():
-    config = tfds.ReadConfig(shuffle_seed=3)
-    config.options.deterministic = False
-    builder = tfds.builder_from_directory(DATA)
-    return builder.as_dataset(split="train", shuffle_files=True, read_config=config).map(ids)
-
-def listed():
-    files = tf.data.Dataset.list_files(DATA + "/toy-train*")
-    ds = files.interleave(
-        tf.data.TFRecordDataset, cycle_length=2, num_parallel_calls=2, deterministic=False
-    )
-    return ds.map(parsed)
-
-def sloppy():
-    files = tf.data.Dataset.list_files(DATA + "/toy-train*", shuffle=False).shuffle(100)
-    ds = files.interleave(tf.data.TFRecordDataset, cycle_length=2).shuffle(9)
-    return ds.map(parsed)
-
-def variable(seed=None):
-    return read().map(ids).shuffle(10, seed=seed)
-
-def filtered():
-    return read().map(ids).shuffle(10).filter(lambda i: i > 3)
-
-def seeded():
-    tf.random.set_seed(5)
-    return tfds.builder_from_directory(DATA).as_dataset(split="train", shuffle_files=True).map(ids)
-
-def seeded_twice():
-    return seeded().shuffle(20)
-"""
+SCRIPT = Path(__file__).with_name("cured.txt").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")

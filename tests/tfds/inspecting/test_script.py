@@ -19,42 +19,7 @@ from shardctl.tfds.inspecting.watch import Lines, is_of_script
 
 pytestmark = pytest.mark.tensorflow  # the bridge runs the scripts, which imports it
 
-SCRIPT = """
-import sys
-import tensorflow as tf
-from beside import COUNT
-print("printed while it is imported")
-
-def make(count=COUNT, seed=None, name="x"):
-    print("printed while it runs", sys.argv)
-    return tf.data.Dataset.range(count).shuffle(3, seed=seed)
-
-def several():
-    return {"train": make(9, 1), "eval": [make(4, 2), make(5, 3)], "note": "text"}
-
-def with_info():
-    return make(9, 1), "info"
-
-def fails():
-    return make("nine")
-
-def leaves():
-    sys.exit(3)
-
-def nothing():
-    pass
-
-made = tf.data.Dataset.range(7)
-
-def needs(split, *, seed):
-    return make(9, seed)
-
-def parses():
-    import argparse
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--data", required=True)
-    return make(parser.parse_args().data)
-"""
+SCRIPT = Path(__file__).with_name("script.txt").read_text("utf-8")
 
 
 @pytest.fixture
@@ -155,86 +120,7 @@ def test_files_listed_without_a_seed_are_told_of_the_call_of_the_script(
 
 # What a function returns in place of a dataset, after the shapes of flax, clu and TFDS.
 
-SHAPES = """
-import collections, itertools, queue, threading
-import tensorflow as tf
-import tensorflow_datasets as tfds
-
-def make(n=21, seed=3):
-    return tf.data.Dataset.range(n).shuffle(7, seed=seed).batch(4)
-
-def as_numpy(): return tfds.as_numpy(make())
-def iterator(): return iter(make())
-def mapped(): return map(lambda batch: batch * 2, make().as_numpy_iterator())
-def zipped(): return zip(tfds.as_numpy(make()), tfds.as_numpy(make(9)))
-def chained(): return itertools.chain(tfds.as_numpy(make()), make(9))
-def generator():
-    for batch in make():
-        yield batch + 1
-def prefetch_to_device(iterator, size):
-    ready = collections.deque(itertools.islice(iterator, size))
-    while ready:
-        yield ready.popleft()
-        ready.extend(itertools.islice(iterator, 1))
-def flax(): return prefetch_to_device(map(lambda batch: batch, make()), 2)
-class Batches:
-    def __init__(self, dataset):
-        self._iterator = iter(dataset)
-    def __next__(self):
-        return {"batch": next(self._iterator).numpy()}
-    def __iter__(self):
-        return self
-def clu(): return Batches(make().repeat(2))
-class Loader:
-    def __init__(self):
-        self.train, self.test = make(), make(9).as_numpy_iterator()
-def loader(): return Loader()
-def both(): return {"train": flax(), "test": as_numpy(), "size": 3}
-def epochs():
-    ds = make()
-    for epoch in range(3):
-        for batch in ds:
-            yield epoch, batch
-def endless():
-    ds = make()
-    while True:
-        yield from ds
-def anew():
-    for seed in itertools.count():
-        yield from make(5, seed)
-def peeks():
-    ds = make()
-    next(iter(ds))
-    return ds
-def peeks_inside():
-    ds = make()
-    print(next(iter(ds)).shape)
-    yield from ds
-def peeks_in_order():
-    ds = tf.data.Dataset.range(5)
-    next(iter(ds))
-    return tfds.as_numpy(ds)
-def shared():
-    ds = make()
-    yield from ds.take(2)
-    yield from ds.skip(2)
-def puts_back():
-    iterator = iter(make())
-    return itertools.chain([next(iterator)], iterator)
-def threaded():
-    found, ds = queue.Queue(), make()
-    def read():
-        for batch in ds:
-            found.put(batch)
-        found.put(None)
-    threading.Thread(target=read).start()
-    return iter(found.get, None)
-def fails():
-    yield from make(1 // 0)
-at_the_top = tfds.as_numpy(make()).__iter__()
-def with_config(config, n=1):
-    return make(config.data.n, n)
-"""
+SHAPES = Path(__file__).with_name("shapes.txt").read_text("utf-8")
 CONFIG = """
 class Fields(dict):
     __getattr__, __setattr__ = dict.__getitem__, dict.__setitem__

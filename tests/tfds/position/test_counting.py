@@ -8,6 +8,7 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings, as_settings
 from shardctl.tfds import Position, exact_order, pipeline, resume
+from tests.golden import values
 from tests.order.order_cases import changed
 
 SETTINGS = ReadSettings(cycle=2, block=2, shuffle_seed=5, epochs=2, batch=4)
@@ -220,30 +222,9 @@ TAKEN: dict[str, tuple[Callable[[Any], Any], int]] = {
 }
 
 
-REFUSED: dict[str, Callable[[Any], Any]] = {
-    "deterministic=False": lambda ds: ds.map(
-        lambda x: x, num_parallel_calls=2, deterministic=False
-    ),
-    "cache": lambda ds: ds.cache(),
-    "concatenate": lambda ds: ds.concatenate(ds),
-    "filter": lambda ds: ds.filter(lambda x: x["id"] > 3),
-    "flat_map": lambda ds: ds.flat_map(lambda x: __import__("tensorflow").data.Dataset.range(1)),
-    "group_by_window": lambda ds: ds.group_by_window(
-        key_func=lambda x: x["id"] % 2, reduce_func=lambda _, part: part, window_size=2
-    ),
-    "ignore_errors": lambda ds: ds.ignore_errors(),
-    "interleave": lambda ds: ds.interleave(
-        lambda x: __import__("tensorflow").data.Dataset.range(1)
-    ),
-    "repeat": lambda ds: ds.repeat(2),
-    "sample_from_datasets": lambda ds: ds.sample_from_datasets([ds, ds], [0.5, 0.5]),
-    "shard": lambda ds: ds.shard(2, 0),
-    "shuffle": lambda ds: ds.shuffle(9).map(lambda x: x),
-    "skip": lambda ds: ds.skip(2),
-    "snapshot": lambda ds: ds.snapshot("/nowhere"),
-    "unique": lambda ds: ds.map(lambda x: x["id"]).unique(),
-    "window": lambda ds: ds.window(2),
-}
+REFUSED: dict[str, Callable[[Any], Any]] = values(
+    Path(__file__).with_name("refused.txt"), globals()
+)
 
 
 def test_what_keeps_the_order_is_counted(builder: Any) -> None:

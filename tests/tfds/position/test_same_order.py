@@ -14,6 +14,7 @@ from shardctl.settings.table import SETTING_BY_FIELD
 from shardctl.spec.host import Host
 from shardctl.tfds import Position, dataset_of
 from tests.cases import add_cases
+from tests.golden import values
 from tests.order.order_cases import changed
 from tests.tfds_datasets import build_dataset
 
@@ -29,39 +30,7 @@ SETTINGS = ReadSettings(
 )
 SHARDS = [f"toy-train.tfrecord-0000{shard}-of-00004" for shard in (0, 1, 2, 3)]
 
-# Every field, with other values of it, and what has to change with it.
-OTHERS: dict[str, list[dict[str, Any]]] = {
-    "cycle": [{"cycle": 3}, {"cycle": None}, {"cycle": "auto", "cpus": 12}],
-    "cpus": [],  # with cycle="auto" alone, whose number is the cycle
-    "block": [{"block": 3}],
-    "shuffle_files": [{"shuffle_files": False}],
-    "shuffle_seed": [{"shuffle_seed": 6}, {"shuffle_seed": None}],
-    "reshuffle": [{"reshuffle": False}],
-    "deterministic": [{"deterministic": True}],
-    "buffer": [{"buffer": 6}, {"buffer": -2}, {"buffer": None, "buffer_seed": None}],
-    "buffer_seed": [{"buffer_seed": 2}],
-    "buffer_reshuffle": [{"buffer_reshuffle": False}],
-    "global_seed": [{"global_seed": 3}],
-    "epochs": [{"epochs": 3}],
-    "repeat_files": [{"repeat_files": True}],
-    "reverse": [{"reverse": True}],
-    "file_order": [{"file_order": tuple(SHARDS[::-1])}],
-    "host": [{"host": None}, {"host": Host(index=1, count=2)}, {"host": Host(index=0, count=3)}],
-    "host_by": [{"host_by": "files"}, {"host_by": "examples"}],
-    "batch": [{"batch": 5}, {"batch": None}],
-    "drop_remainder": [{"drop_remainder": True}],
-    "stages": [
-        {
-            "buffer": None,
-            "buffer_seed": None,
-            "epochs": 1,
-            "batch": None,
-            "stages": as_settings({"stages": "train | shuffle(5, seed=1)"}).stages,
-        }
-    ],
-    "pass_index": [{"pass_index": 1}],
-    "loop": [{"loop": "keras-fit"}],
-}
+OTHERS: dict[str, list[dict[str, Any]]] = values(Path(__file__).with_name("others.txt"), globals())
 
 
 def position_of(builder: Any, settings: ReadSettings, **how: Any) -> Any:
@@ -73,8 +42,8 @@ def test_every_setting_that_changed_is_named(builder: Any) -> None:
     assert set(OTHERS) == of_tfds
     state = position_of(builder, SETTINGS, consumed=8).get_state()
     num_cases = 0
-    for name, values in OTHERS.items():
-        for value in values:
+    for name, others in OTHERS.items():
+        for value in others:
             settings = changed(SETTINGS, **value)
             other = position_of(builder, settings, consumed=4)
             option = SETTING_BY_FIELD[name].name

@@ -6,6 +6,7 @@ import collections
 import itertools
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import shardctl.tfds
 from shardctl.errors import ShardctlError, UsageError
 from tests.cases import FUZZ, check_cases
+from tests.golden import values
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* iterates the dataset in Python")
 
@@ -124,20 +126,9 @@ def numbers(element: Any) -> list[int]:
     return [int(number) for number in np.ravel(np.asarray(element))]
 
 
-WRAPS: dict[str, Callable[[Any, int], Any]] = {
-    "ahead": ahead,
-    "buffered": buffered,
-    "every second": lambda found, cut: itertools.islice(found, 0, None, 2),
-    "by value": lambda found, cut: (e for e in found if numbers(e)[-1] % 3),
-    "by a rare value": lambda found, cut: (e for e in found if cut not in numbers(e)),
-    "from one on": lambda found, cut: itertools.islice(found, cut, None),
-    "halves": lambda found, cut: (half for e in found for half in ((0, e), (1, e))),
-    "map": lambda found, cut: map(numbers, found),
-    "numbered": lambda found, cut: enumerate(found),
-    "pairs": pairs,
-    "singly": lambda found, cut: (n for e in found for n in numbers(e)),
-    "total": total,
-}
+WRAPS: dict[str, Callable[[Any, int], Any]] = values(
+    Path(__file__).with_name("wraps.txt"), globals()
+)
 
 
 def check(seed: int) -> int:

@@ -296,31 +296,7 @@ def test_everything_that_takes_a_plan_refuses_another_host(
             call(host=0)
 
 
-_JAX_CHILD = """
-import sys
-from shardctl.spec.host import Host
-from shardctl.errors import UsageError
-from shardctl.tfds.training.read_config import check_host, hosts_said
-
-def say(when):
-    print(when, *(f"{source} {host}" for source, host in hosts_said()), flush=True)
-
-say("JAX is not loaded:")
-assert "jax" not in sys.modules
-import jax
-from jax._src.xla_bridge import backends_are_initialized
-say("loaded:")
-jax.distributed.initialize(sys.argv[1], 2, int(sys.argv[2]))
-say("distributed:")
-assert not backends_are_initialized()  # who asks starts none
-jax.devices()
-say("started:")
-check_host(Host(index=int(sys.argv[2]), count=2), None)
-try:
-    check_host(Host(index=1 - int(sys.argv[2]), count=2), None)
-except UsageError as error:
-    print(error)
-"""
+_JAX_CHILD = Path(__file__).with_name("jax_child.txt").read_text("utf-8")
 
 
 @pytest.mark.slow
@@ -345,26 +321,7 @@ def test_the_processes_of_a_real_jax_say_who_they_are() -> None:
         ]
 
 
-_CHILD = """
-import sys
-import tensorflow as tf
-from shardctl.spec.host import Host
-from shardctl.errors import UsageError
-from shardctl.tfds.training.read_config import check_host, hosts_said
-
-def said():
-    return [(source, str(host)) for source, host in hosts_said()]
-
-print(said())
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
-with strategy.scope():
-    print(said())
-    check_host(Host(index=int(sys.argv[1]), count=2), None)
-    try:
-        check_host(Host(index=1 - int(sys.argv[1]), count=2), None)
-    except UsageError as error:
-        print(error)
-"""
+_CHILD = Path(__file__).with_name("child.txt").read_text("utf-8")
 
 
 @pytest.mark.slow

@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
-from shardctl.dataset.dataset import Dataset, Split
-from shardctl.dataset.shard_files import ShardFiles
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import ShardctlError
 from shardctl.files.parse import parse_yaml
 from shardctl.saved.snapshot import Snapshot
@@ -16,6 +14,7 @@ from shardctl.saved.snapshot_file import snapshot_from_document, snapshot_yaml
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.snapshot.answer import TakenSnapshot, snapshot
 from tests.order.order_cases import changed, read_settings
+from tests.spec.tfds_splits import toy_dataset
 from tests.strategies import shard_lengths
 
 SPECS = ("train", "train", "train", "test", "train+test", "test+train", "all", "train[:50%]")
@@ -45,26 +44,7 @@ class Pipeline:
 
 def dataset_of(splits: dict[str, tuple[int, ...]]) -> Dataset:
     """Return a dataset of TFDS's file names with these shard lengths."""
-    return Dataset(
-        name="toy",
-        version="1.0.0",
-        splits=tuple(
-            Split(
-                name=name,
-                shard_lengths=lengths,
-                files=(
-                    ShardFiles.from_template(
-                        DEFAULT_TEMPLATE,
-                        dataset="toy",
-                        split=name,
-                        file_format="tfrecord",
-                        num_shards=len(lengths),
-                    ),
-                ),
-            )
-            for name, lengths in splits.items()
-        ),
-    )
+    return toy_dataset(splits, data_dir=None, version="1.0.0")
 
 
 @st.composite

@@ -11,34 +11,14 @@ from shardctl.draw.tables import Screen, display_width
 from shardctl.files.documents import to_csv, to_json
 from shardctl.verbs.eval.answer import Evaluation, evaluate
 from shardctl.verbs.eval.view import advice, eval_document, eval_rows, eval_table
-from tests.golden import assert_evaluated, assert_golden
+from tests.golden import assert_evaluated, assert_golden, values
 from tests.verbs.eval.test_answer import toy
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES: dict[str, Any] = {"settings": {"host_by": "files"}}
-# The evaluation on Flax's page that hangs, of 4,097 examples, and variants of it, among others.
-CASES: dict[str, tuple[tuple[int, ...], dict[str, Any], Screen]] = {
-    "hangs": ((4097,), {"batch_per_device": 64, "hosts": 8, "devices": 8}, Screen(color=True)),
-    "dropped": (
-        (4097,),
-        {"batch_per_device": 64, "hosts": 8, "devices": 8, "remainder": "drop"},
-        Screen(width=80),
-    ),
-    "padded": (
-        (4097,),
-        {"batch_per_device": 64, "hosts": 8, "devices": 8, "remainder": "pad"},
-        Screen(width=60),
-    ),
-    "three-sizes": ((4097,), {"batch_per_device": 128, "hosts": 3}, Screen(width=80)),
-    "six-hosts": ((10_000,), {"batch_per_device": 512, "hosts": 6}, Screen(width=80)),
-    "some-wait": ((6,), {"batch_per_device": 1, "hosts": 4}, Screen(width=80)),
-    "sound": ((64,), {"batch_per_device": 4, "devices": 2, "hosts": 2}, Screen(color=True)),
-    "one-lost": ((7,), {"batch_per_device": 2, "hosts": 2, "remainder": "drop"}, Screen(width=40)),
-    "nothing": ((0,), {"batch_per_device": 2, "hosts": 2}, Screen(width=80)),
-    "many": ((4097,), {"batch_per_device": 64, "hosts": 500}, Screen(width=80, abridged=True)),
-    "too-few-files": ((3,), {"batch_per_device": 1, "hosts": 4, **FILES}, Screen(width=80)),
-    "narrow": ((100_001,), {"batch_per_device": 8, "hosts": 4}, Screen(width=30)),
-}
+CASES: dict[str, tuple[tuple[int, ...], dict[str, Any], Screen]] = values(
+    Path(__file__).with_name("cases.txt"), globals()
+)
 
 
 def found(name: str) -> tuple[Evaluation, Screen]:

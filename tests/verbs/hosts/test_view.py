@@ -13,33 +13,15 @@ from shardctl.files.documents import to_csv, to_json
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.hosts import view
 from shardctl.verbs.hosts.answer import HostsPlan, hosts
-from tests.golden import assert_golden
+from tests.golden import assert_golden, values
 from tests.verbs.hosts.test_answer import IMAGENET, toy
 
 GOLDEN = Path(__file__).parent / "golden"
 TORCH = {"loader": "torch", "loader_version": "2.13.0"}
 TOY = toy(4, 4, 4, shard_bytes=(400, 400, 400))
-CASES: dict[str, tuple[Dataset, int | list[int], dict[str, Any], Screen]] = {
-    "two": (TOY, 2, {"batch": 4}, Screen(width=60, pictures=True)),
-    "idle-and-refused": (TOY, 5, {"batch": 4}, Screen(width=70, color=True, pictures=True)),
-    "one": (IMAGENET, 1, {"batch": 256}, Screen(width=60)),
-    "narrow": (TOY, 2, {"batch": 4, "shuffle_seed": 1}, Screen(width=40, pictures=True)),
-    "no-bytes": (toy(9, 9, 1, 9, 1, 1), 6, {}, Screen(pictures=True)),
-    "groups": (IMAGENET, 60, {}, Screen(width=80, abridged=True, pictures=True)),
-    "many": (
-        IMAGENET,
-        2000,
-        {"batch": 256, "epochs": 2, "drop_remainder": True},
-        Screen(width=60, abridged=True, pictures=True),
-    ),
-    "padding": (TOY, 5, {**TORCH, "shuffle_seed": 1}, Screen(pictures=True)),
-    "empty-of-loader": (toy(0), 2, {**TORCH}, Screen()),
-    "empty": (toy(0, 0), 3, {}, Screen(pictures=True)),
-    "sweep": (IMAGENET, [8, 60, 2000], {"batch": 256}, Screen(width=90, color=True)),
-    "sweep-refused": (TOY, [2, 5], {}, Screen(width=40)),
-    "sweep-of-loader": (TOY, [2, 5], {**TORCH, "batch": 2}, Screen(pictures=True)),
-    "sweep-of-nothing": (toy(0, 0), [1, 3], {}, Screen(pictures=True)),
-}
+CASES: dict[str, tuple[Dataset, int | list[int], dict[str, Any], Screen]] = values(
+    Path(__file__).with_name("cases.txt"), globals()
+)
 
 
 def found(name: str) -> tuple[HostsPlan, Screen]:

@@ -16,39 +16,7 @@ import yaml
 from tests.cli.conftest import Shardctl
 from tests.tfds_datasets import write_dataset
 
-SCRIPT = """
-import tensorflow as tf
-import tensorflow_datasets as tfds
-
-print("printed while it is imported")
-
-def make(split="train", seed=7):
-    print("printed while it runs")
-    builder = tfds.builder_from_directory({folder!r})
-    config = tfds.ReadConfig(shuffle_seed=seed)
-    ds = builder.as_dataset(split=split, shuffle_files=True, read_config=config)
-    ds = ds.map(lambda example: example["id"] + 0)
-    return ds.shuffle(4, seed=seed).map(lambda number: number * 1).repeat(2).batch(4)
-
-def open_one():
-    ds = make()
-    return ds.filter(lambda number: True)
-
-def both():
-    return {{"train": make(), "eval": make("test")}}
-
-def files():
-    return tf.data.TFRecordDataset([{record!r}]).shuffle(3, seed=1)
-
-def unseeded():
-    return make(seed=7).batch(2).shuffle(9)
-
-def fails():
-    return make("trian")
-
-def odd():
-    return make().unbatch().filter(lambda number: number % 2 == 1).batch(3)
-"""
+SCRIPT = Path(__file__).with_name("script.txt").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -29,7 +30,7 @@ from shardctl.verbs.quality.metrics import (
     score_of,
     verdict_of,
 )
-from tests.golden import assert_evaluated
+from tests.golden import assert_evaluated, listed
 from tests.verbs.quality.quality_orders import even_dataset, in_equal_shards, score
 
 
@@ -47,25 +48,7 @@ def measured(value: float, **changed: Any) -> Metric:
 
 
 @pytest.mark.parametrize(
-    ("metrics", "value", "near", "far"),
-    [
-        pytest.param([measured(0.3)], 0.5, 0.5, None, id="one near by"),
-        pytest.param([measured(0.3), measured(0.45)], 0.25, 0.25, None, id="the geometric mean"),
-        pytest.param([measured(0.1), measured(9.0)], 0.0, 0.0, None, id="one that is at its worst"),
-        pytest.param(
-            [measured(0.3), measured(0.5, scale="far")], 0.25, 0.5, 0.0, id="half is lost far apart"
-        ),
-        pytest.param(
-            [measured(0.3), measured(0.5, scale="far"), measured(0.1, scale="far")],
-            0.375,
-            0.5,
-            0.5,
-            id="the mean of those far apart",
-        ),
-        pytest.param(
-            [measured(0.3), measured(9.0, scale="shown")], 0.5, 0.5, None, id="only shown"
-        ),
-    ],
+    ("metrics", "value", "near", "far"), listed(Path(__file__).with_name("scores.txt"), globals())
 )
 def test_metrics_near_by_multiply_and_those_far_apart_take_up_to_a_half(
     metrics: list[Metric], value: float, near: float, far: float | None

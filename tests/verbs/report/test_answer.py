@@ -22,7 +22,7 @@ from shardctl.verbs.report.answer import Report, report
 from shardctl.verbs.report.document import report_document
 from shardctl.verbs.report.question import NotShown, ReportQuestion, shown, shown_of
 from tests.cases import check_cases
-from tests.golden import assert_evaluated
+from tests.golden import assert_evaluated, listed
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, Sized, pipelines
 from tests.strategies import error_line
 
@@ -140,24 +140,9 @@ def test_missing_seeds_are_replaced_by_example_seeds() -> None:
     assert any("example seeds: --shuffle-seed 1" in warning for warning in made.warnings)
 
 
-NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
-    ("train[:1]", {}, {"quality": "needs at least 2 examples, and train[:1] has 1"}),
-    (
-        None,
-        {"stages": "filter(f) | batch(4)"},
-        {
-            "quality": "filter makes the order nondeterministic",
-            "strips": "filter makes the order nondeterministic",
-            "hosts": "how many examples of a host pass filter",
-        },
-    ),
-    (None, {"stages": "zip(read(train), read(test)) | shard(3, 1)"}, {"hosts": "selects one host"}),
-    (
-        None,
-        {"host": "1/9", "host_by": "files"},
-        {"quality": "TFDS needs one a host", "strips": "TFDS needs one a host"},
-    ),
-]
+NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = listed(
+    Path(__file__).with_name("not_shown.txt"), globals()
+)
 
 
 @pytest.mark.parametrize(("spec", "settings", "expected"), NOT_SHOWN)

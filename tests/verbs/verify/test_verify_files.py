@@ -25,6 +25,7 @@ from shardctl.tfds.verifying.verify import verify, verify_plan
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.verify.verify_files import FilesVerification, exists, verify_files
 from tests.cases import check_cases, counted, few_or_many
+from tests.golden import listed
 from tests.record_files import header
 from tests.strategies import Recipe, recipes
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
@@ -133,27 +134,7 @@ def to_link(target: str) -> Callable[[Path], None]:
 
 
 @pytest.mark.parametrize(
-    ("damage", "kind"),
-    [
-        (Path.unlink, "missing"),
-        (to_fifo, "not-a-file"),
-        (to_folder, "not-a-file"),
-        (to_link("nowhere"), "not-a-file"),
-        (to_link("/dev/zero"), "not-a-file"),
-        (flip(3), "header"),
-        (flip(9), "header"),
-        (flip(14), "data"),
-        (flip(-1), "data"),
-        (lambda file: file.write_bytes(file.read_bytes()[:-1]), "cut"),
-        (lambda file: file.write_bytes(file.read_bytes() + b"more"), "cut"),
-        (lambda file: file.write_bytes(file.read_bytes() + b"more and more"), "header"),
-        (lambda file: file.write_bytes(header(2**40)), "too-long"),
-        (lambda file: file.write_bytes(b""), "count"),
-        (
-            lambda file: shutil.copy(file.with_name(file.name.replace("2-of", "0-of")), file),
-            "count",
-        ),
-    ],
+    ("damage", "kind"), listed(Path(__file__).with_name("damaged.txt"), globals())
 )
 def test_one_damaged_file_is_named(toy: Path, damage: Callable[[Path], None], kind: str) -> None:
     damage(file_of(toy, 2))

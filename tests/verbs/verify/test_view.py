@@ -16,7 +16,7 @@ from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.verbs.verify import view
 from shardctl.verbs.verify.answer import FirstDifference, Verification, Window
 from shardctl.verbs.verify.verify_files import FilesVerification, SplitFiles
-from tests.golden import assert_golden
+from tests.golden import assert_golden, values
 
 SPLIT = Split(name="train", shard_lengths=(3, 1400))
 TOY = Dataset(name="toy", data_dir="/data/toy", splits=(SPLIT,))
@@ -66,31 +66,9 @@ DAMAGED = FileFinding(
 EXTRA = FileFinding(filename="toy-9", expected=None, found=None, reason="too many", kind="extra")
 COUNTED = replace(SOUND, dataset=replace(TOY, origin=COUNTED_FILES))
 
-CASES: dict[str, Verification | FilesVerification] = {
-    "as predicted": AS_PREDICTED,
-    "without end": replace(AS_PREDICTED, num_examples=None),
-    "two windows": replace(AS_PREDICTED, windows=(replace(FILES, stop=2), replace(FILES, start=4))),
-    "more over index ranges": replace(
-        AS_PREDICTED, windows=(replace(FILES, stop=2), replace(RANGES, stop=4))
-    ),
-    "index ranges": replace(OVER_RANGES, notes=("no files here",)),
-    "another example": replace(AS_PREDICTED, first_difference=PARTED, plan="plan.yaml"),
-    "the end": replace(AS_PREDICTED, first_difference=ENDED),
-    "an unknown example": replace(
-        AS_PREDICTED, first_difference=replace(PARTED, found="x__9", found_tfds_id="x__9")
-    ),
-    "files": replace(AS_PREDICTED, first_difference=PARTED, files=(SHORT, GONE), num_files=5),
-    "no examples": replace(AS_PREDICTED, num_examples=0, windows=()),
-    "a loader": OF_GRAIN,
-    "a loader that ends": replace(OF_GRAIN, first_difference=replace(PARTED, reason="no more")),
-    "a loader that differs": replace(OF_GRAIN, unequal=("ReadSettings(epochs=2): another order",)),
-    "sound files": SOUND,
-    "counted files": COUNTED,
-    "a counted file": replace(COUNTED, findings=(DAMAGED,)),
-    "damaged files": replace(
-        SOUND, findings=(DAMAGED, EXTRA), checked={"decoded": 1}, notes=("not all",)
-    ),
-}
+CASES: dict[str, Verification | FilesVerification] = values(
+    Path(__file__).with_name("cases.txt"), globals()
+)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,18 +1,21 @@
-"""SC081 to SC093: what other loaders make of workers, hosts, windows, shards and seeds."""
+"""SC081 to SC095: what other loaders make of workers, hosts, windows, shards, seeds and steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from shardctl.base.phrase import option
 from shardctl.base.text import counted
 from shardctl.errors import ShardctlError, UnpredictableOrderError
 from shardctl.loaders.hugging_face_eras import era_of
-from shardctl.verbs.lint.context import LintContext, Read
+from shardctl.stages.text import text_of_part
+from shardctl.verbs.lint.context import LintContext, Read, chains
 from shardctl.verbs.lint.rule import Violation, rule
 
 if TYPE_CHECKING:
+    from shardctl.loaders.grain_stages import IndexSampler
     from shardctl.loaders.hugging_face_streams import Stream
     from shardctl.order.loader_order import LoaderOrder
 
@@ -36,9 +39,10 @@ def worker_batches(context: LintContext) -> Iterator[Violation]:
 @rule("SC082", "drop_shard_remainder", "host", loaders=_GRAIN)
 def lost_remainder(context: LintContext) -> Iterator[Violation]:
     """Find hosts that cannot share evenly what an IndexSampler has."""
-    epochs, num_hosts = context.settings.epochs, context.num_hosts
-    if not _samples(context) or context.settings.drop_shard_remainder:
+    sampler, num_hosts = _sampler(context), context.num_hosts
+    if sampler is None or sampler.drop_remainder or not sampler.num_epochs:
         return
+    epochs = sampler.num_epochs
     for read, _ in _orders(context, context.used):
         each, rest = divmod(read.num_examples, num_hosts)
         if not rest:
@@ -52,19 +56,20 @@ def lost_remainder(context: LintContext) -> Iterator[Violation]:
         others = f", the others read {again} once more" if again else ""
         each_host = f"each of {num_hosts} hosts reads {counted(size, 'example')}"
         fix = "--drop-shard-remainder, or --host-by examples, which reads every example"
+        if context.as_written.stages is not None:
+            fix = "drop_remainder=True, or a MapDataset with slice(host, None, hosts)"
         yield Violation(f"{each_host}; {those} {share}{others}", fix, read)
 
 
 @rule("SC083", "shuffle_seed", "host", loaders=_GRAIN)
 def host_permutation(context: LintContext) -> Iterator[Violation]:
     """Find hosts whose pieces are shuffled alike."""
-    settings, num_hosts = context.settings, context.num_hosts
-    shuffled = _samples(context) and settings.shuffle_seed is not None
-    for read in context.trained if shuffled else ():
+    sampler, num_hosts = _sampler(context), context.num_hosts
+    for read in context.trained if sampler is not None and sampler.seed is not None else ():
         each, rest = divmod(read.num_examples, num_hosts)
         # Pieces of equal length are permuted alike under one seed: `longer` hosts have a piece of
         # one example more, the others have the same shorter length.
-        longer = 0 if settings.drop_shard_remainder else rest
+        longer = 0 if sampler is not None and sampler.drop_remainder else rest
         alike = max(longer, num_hosts - longer)
         if each > 1 and alike > 1:
             who = f"{alike:,} of {num_hosts:,} hosts" if longer else f"all {num_hosts:,} hosts"
@@ -89,10 +94,30 @@ def overlapping_window(context: LintContext) -> Iterator[Violation]:
             yield Violation(why, "a --buffer that divides the examples", read)
 
 
-def _samples(context: LintContext) -> bool:
-    """Whether several hosts share by Grain's IndexSampler."""
+def _sampler(context: LintContext) -> IndexSampler | None:
+    """Return Grain's IndexSampler by which several hosts share, None where none does."""
+    from shardctl.loaders.grain_stages import IndexSampler  # NumPy
+
     settings = context.settings
-    return context.num_hosts > 1 and settings.host_by == "even" and settings.buffer is None
+    if context.num_hosts == 1:
+        return None
+    if context.as_written.stages is not None:
+        calls = (one for one in _calls(context) if isinstance(one, IndexSampler))
+        return next((one for one in calls if one.shard_count is None), None)
+    if settings.host_by != "even" or settings.buffer is not None:
+        return None
+    return IndexSampler(
+        shuffle=settings.shuffle_seed is not None,
+        seed=settings.shuffle_seed,
+        num_epochs=settings.epochs,
+        drop_remainder=settings.drop_shard_remainder,
+    )
+
+
+def _calls(context: LintContext) -> Iterator[Any]:
+    """Yield the calls of the chain of a loader, those of its inputs too."""
+    for chain in context.chains if context.as_written.stages is not None else ():
+        yield from chain.pipeline.stages
 
 
 def _orders(
@@ -138,6 +163,114 @@ def repeated_in_evaluation(context: LintContext) -> Iterator[Violation]:
             again = f"{read.num_examples:,}: {dealt - read.num_examples:,} are read again"
             why = f"{num_hosts:,} processes read {dealt:,} examples, and there are {again}"
             yield Violation(why, f"{gather}, which drops them" if gather else fix, read)
+
+
+# What a script calls, and what it leaves out: set_epoch, seeds, steps of several batches.
+
+_TORCH = ("torch", "stateful", "accelerate")
+
+
+@rule("SC084", "stages", "epochs", loaders=(*_TORCH, "hf"))
+def set_epoch_never_called(context: LintContext) -> Iterator[Violation]:
+    """Find epochs that are alike since nothing tells the shuffle which epoch it is."""
+    again = context.several_epochs and any(
+        getattr(call, "set_epoch", None) is False and getattr(call, "shuffle", True)
+        for call in _calls(context)
+    )
+    why = "set_epoch is never called, so every epoch has the order of the first"
+    for read, order in _orders(context, context.trained if again else ()):
+        if not order.sequence.is_shuffled_once:
+            yield Violation(why, "set_epoch(epoch) before each epoch", read)
+
+
+@rule("SC086", "shuffle", "global_seed", loaders=_TORCH)
+def draws_in_between(context: LintContext) -> Iterator[Violation]:
+    """Find a shuffle by the default generator, from which whatever is made before it draws."""
+    why = (
+        "the shuffle draws from PyTorch's default generator: a model or another loader that is "
+        "made between torch.manual_seed and the loop changes the order"
+    )
+    fix = "a generator of the loader's own, or torch.manual_seed right before the loop"
+    for read, order in _orders(context):
+        calls = _calls_of(order)
+        known = any(getattr(call, "draws_before", 0) for call in calls)
+        if order.shuffles and not known and any(map(_draws, calls)) and not _own_seed(calls):
+            yield Violation(why, fix, read)
+
+
+@rule("SC089", "stages", loaders=("accelerate",))
+def seed_without_effect(context: LintContext) -> Iterator[Violation]:
+    """Find a seed that is set beside a Trainer or a sampler that has its own."""
+    calls = tuple(_calls(context))
+    own, seeds = _own_seed(calls), [one for one in calls if one.name == "manual_seed"]
+    split = any(one.name == "random_split" and one.generator is None for one in calls)
+    for read, order in _orders(context, context.trained if own and seeds and not split else ()):
+        if order.shuffles:
+            name = "Trainer" if own.name == "Trainer" else "the seedable sampler"
+            why = f"{name} shuffles by its own seed; {text_of_part(seeds[0])} changes no order"
+            yield Violation(why, "seed=N or data_seed=N of the Trainer, before it is made", read)
+
+
+@rule("SC095", "stages", "batch", loaders=("accelerate",))
+def partial_accumulation(context: LintContext) -> Iterator[Violation]:
+    """Find epochs whose last step accumulates fewer batches than the others."""
+    for read, order in _orders(context):
+        for call in _calls(context):
+            steps = getattr(call, "gradient_accumulation_steps", 1)
+            size = steps > 1 and (call.per_device_train_batch_size or order.config.batch or 1)
+            batches = -(-order.epoch_size // size) if size else 0
+            if rest := batches % steps:
+                number, last = batches // steps + 1, counted(rest, "batch", "batches")
+                why = (
+                    f"{batches:,} batches an epoch are {number:,} steps of {steps}, the last of "
+                    f"{last}: a count of steps times {steps} is beyond the epoch, and a "
+                    "checkpoint within a step has no count"
+                )
+                fix = (
+                    "a number of steps that divides the batches, and checkpoints after whole steps"
+                )
+                yield Violation(why, fix, read)
+
+
+@rule("SC094", "stages", loaders=("hf", "grain"))
+def ends_with_the_first(context: LintContext) -> Iterator[Violation]:
+    """Find mixtures that end with their first input, and leave out what the others still have."""
+    cures = {
+        "interleave_datasets": "stopping_strategy='all_exhausted'",
+        "mix": "repeat() of the inputs, with an end behind the mix",
+    }
+    sources = [chain.pipeline.source for chain in context.chains]
+    mixed = [one for one in sources if one.name in cures and _stops_early(one)]
+    alone = context.trained if mixed and context.num_hosts == 1 else ()
+    for _, order in islice(_orders(context, alone), 1):  # of the chain, whatever it is given
+        total, found = int(order.reads.take.sum()), order.epoch_size
+        if not order.is_endless and found < total:
+            name = mixed[0].name
+            why = f"{name} ends with its first input: {found:,} of {total:,} examples are yielded"
+            yield Violation(why, cures[name])
+
+
+def _stops_early(source: Any) -> bool:
+    return getattr(source, "stopping_strategy", "first_exhausted") == "first_exhausted"
+
+
+def _calls_of(order: LoaderOrder) -> tuple[Any, ...]:
+    """Return the calls of PyTorch's chain, that for which settings stand where they say none."""
+    from shardctl.loaders.torch import chain_of  # NumPy
+
+    found = chains(chain_of(order.config, order.loader.name))
+    return tuple(call for chain in found for call in chain.pipeline.stages)
+
+
+def _draws(call: Any) -> bool:
+    """Whether a call shuffles or splits by PyTorch's default generator."""
+    has_one = getattr(call, "generator", 0) is None
+    return has_one and bool(getattr(call, "shuffle", True))
+
+
+def _own_seed(calls: Iterable[Any]) -> Any:
+    """Return the call that shuffles by a seed of its own, None where none does."""
+    return next((one for one in calls if getattr(one, "use_seedable_sampler", False)), None)
 
 
 # What rules about shuffles find where another loader than TFDS's reads.
