@@ -97,14 +97,14 @@ def stacked(indices):
             "in_list": list,
             "source": range(config.num_examples),
             **{name: config.sources[read].indices for read, name in code.sources.items()},
-            **{name: kept and Passing(kept("filter", path)) for path, name in code.filters.items()},
+            **{name: kept and Passing(kept(ast.Filter(kept=path))) for path, name in code.filters.items()},
         }
 
     def over_indices(self, value: Any, indices: Mapping[int, range]) -> Any:
         """Return a copy over indices, without maps; None where a filter looks at elements."""
         try:
             return _over_indices(value, indices)
-        except _NeedsElements:
+        except _NeedsElementsError:
             return None
 
     def imports(self, config: LoaderConfig) -> Iterable[str]:
@@ -468,7 +468,7 @@ class _Reading:
         raise _unknown(made)
 
 
-class _NeedsElements(Exception):
+class _NeedsElementsError(Exception):
     """A stage decides by what is in an element."""
 
 
@@ -476,7 +476,7 @@ def _over_indices(made: Any, indices: Mapping[int, range]) -> Any:
     """Return a dataset, or a DataLoader, with indices in the place of sources, without maps."""
     name = type(made).__name__
     if name.startswith(("Filter", "FlatMap")):
-        raise _NeedsElements
+        raise _NeedsElementsError
     if name.startswith(("MapMap", "MapIter", "MapWithIndex", "RandomMap")):
         return _over_indices(_parent(made), indices)
     changed = copy(made)
@@ -485,7 +485,7 @@ def _over_indices(made: Any, indices: Mapping[int, range]) -> Any:
     if name == "DataLoader":
         bases = [{base.__name__ for base in type(one).__mro__} for one in made._operations]
         if any("Filter" in kinds for kinds in bases):
-            raise _NeedsElements
+            raise _NeedsElementsError
         changed._data_source = indices[id(made._data_source)]
         operations = zip(made._operations, bases, strict=True)
         changed._operations = [one for one, kinds in operations if "Batch" in kinds]
