@@ -48,10 +48,7 @@ def stacked(indices):
 
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process yields, batch by batch."""
-        # Its worker processes read flags, which are not parsed unless an absl app runs.
-        flags = library("absl.flags", self.loader).FLAGS
-        if not flags.is_parsed():
-            flags.mark_as_parsed()
+        self._parse_flags()
         code = _Code(config)
         several = [part for part in parts_of(code.chain) if isinstance(part, ast.Batch | ast.Zip)]
         code = replace(code, lists=len(several) > 1)
@@ -98,11 +95,21 @@ def stacked(indices):
             "in_list": list,
             "source": range(config.num_examples),
             **{name: config.sources[read].indices for read, name in code.sources.items()},
-            **{name: kept and Passing(kept(ast.Filter(kept=path))) for path, name in code.filters.items()},
+            **{
+                name: kept and Passing(kept(ast.Filter(kept=path)))
+                for path, name in code.filters.items()
+            },
         }
+
+    def _parse_flags(self) -> None:
+        """Let worker processes read flags, which are not parsed unless an absl app runs."""
+        flags = library("absl.flags", self.loader).FLAGS
+        if not flags.is_parsed():
+            flags.mark_as_parsed()
 
     def over_indices(self, value: Any, indices: Mapping[int, range]) -> Any:
         """Return a copy over indices, without maps; None where a filter looks at elements."""
+        self._parse_flags()
         try:
             return _over_indices(value, indices)
         except _NeedsElementsError:
@@ -487,11 +494,13 @@ def _over_indices(made: Any, indices: Mapping[int, range]) -> Any:
         bases = [{base.__name__ for base in type(one).__mro__} for one in made._operations]
         if any("Filter" in kinds for kinds in bases):
             raise _NeedsElementsError
-        changed._data_source = indices[id(made._data_source)]
         operations = zip(made._operations, bases, strict=True)
-        changed._operations = [one for one, kinds in operations if "Batch" in kinds]
-        changed._dataset = changed._create_dataset()
-        return changed
+        return type(made)(
+            data_source=indices[id(made._data_source)],
+            sampler=made._sampler,
+            operations=[one for one, kinds in operations if "Batch" in kinds],
+            worker_count=made.multiprocessing_options.num_workers,
+        )
     for attribute in ("_parents", "_datasets"):
         if attribute in vars(made):
             inner = tuple(_over_indices(one, indices) for one in getattr(made, attribute))
