@@ -1,4 +1,4 @@
-"""SC081 to SC095: what other loaders make of workers, hosts, windows, shards, seeds and steps."""
+"""SC081 to SC096: what other loaders make of workers, hosts, windows, shards, seeds and steps."""
 
 from __future__ import annotations
 
@@ -248,6 +248,20 @@ def ends_with_the_first(context: LintContext) -> Iterator[Violation]:
             name = mixed[0].name
             why = f"{name} ends with its first input: {found:,} of {total:,} examples are yielded"
             yield Violation(why, cures[name])
+
+
+@rule("SC096", "stages", "hosts", loaders=("streaming",))
+def canonical_nodes(context: LintContext) -> Iterator[Violation]:
+    """Find canonical nodes that follow from the number of nodes, and the order with them."""
+    said = any(getattr(call, "num_canonical_nodes", None) for call in _calls(context))
+    why = (
+        "num_canonical_nodes follows from the number of nodes: on other nodes the same seed gives "
+        "another order, which load_state_dict alone keeps"
+    )
+    fix = "num_canonical_nodes=N in StreamingDataset, a multiple of each number of nodes"
+    reads = context.trained if context.num_hosts > 1 and not said else ()
+    for read, _ in _orders(context, reads):
+        yield Violation(why, fix, read)
 
 
 def _stops_early(source: Any) -> bool:
