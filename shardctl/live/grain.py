@@ -44,10 +44,7 @@ def stacked(indices):
 
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process yields, batch by batch."""
-        # Its worker processes read flags, which are not parsed unless an absl app runs.
-        flags = library("absl.flags", self.loader).FLAGS
-        if not flags.is_parsed():
-            flags.mark_as_parsed()
+        self._parse_flags()
         code = _Code(config)
         several = [part for part in parts_of(code.chain) if isinstance(part, ast.Batch | ast.Zip)]
         code = replace(code, lists=len(several) > 1)
@@ -97,11 +94,18 @@ def stacked(indices):
             **{name: kept and Passing(kept("filter", path)) for path, name in code.filters.items()},
         }
 
+    def _parse_flags(self) -> None:
+        """Let worker processes read flags, which are not parsed unless an absl app runs."""
+        flags = library("absl.flags", self.loader).FLAGS
+        if not flags.is_parsed():
+            flags.mark_as_parsed()
+
     def over_indices(self, value: Any, indices: Mapping[int, range]) -> Any:
         """Return a copy over indices, without maps; None where a filter looks at elements."""
+        self._parse_flags()
         try:
             return _over_indices(value, indices)
-        except _NeedsElements:
+        except _NeedsElementsError:
             return None
 
     def imports(self, config: LoaderConfig) -> Iterable[str]:
@@ -455,7 +459,7 @@ class _Reading:
         raise _unknown(made)
 
 
-class _NeedsElements(Exception):
+class _NeedsElementsError(Exception):
     """A stage decides by what is in an element."""
 
 
@@ -463,7 +467,7 @@ def _over_indices(made: Any, indices: Mapping[int, range]) -> Any:
     """Return a dataset, or a DataLoader, with indices in the place of sources, without maps."""
     name = type(made).__name__
     if name.startswith(("Filter", "FlatMap")):
-        raise _NeedsElements
+        raise _NeedsElementsError
     if name.startswith(("MapMap", "MapIter", "MapWithIndex", "RandomMap")):
         return _over_indices(_parent(made), indices)
     changed = copy(made)
@@ -472,11 +476,14 @@ def _over_indices(made: Any, indices: Mapping[int, range]) -> Any:
     if name == "DataLoader":
         bases = [{base.__name__ for base in type(one).__mro__} for one in made._operations]
         if any("Filter" in kinds for kinds in bases):
-            raise _NeedsElements
-        changed._data_source = indices[id(made._data_source)]
+            raise _NeedsElementsError
         operations = zip(made._operations, bases, strict=True)
-        changed._operations = [one for one, kinds in operations if "Batch" in kinds]
-        return changed
+        return type(made)(
+            data_source=indices[id(made._data_source)],
+            sampler=made._sampler,
+            operations=[one for one, kinds in operations if "Batch" in kinds],
+            worker_count=made.multiprocessing_options.num_workers,
+        )
     for attribute in ("_parents", "_datasets"):
         if attribute in vars(made):
             inner = tuple(_over_indices(one, indices) for one in getattr(made, attribute))

@@ -101,6 +101,11 @@ class HuggingFace(OfDataLoader):
 
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the calls of the chain, those of settings too, and the DataLoader."""
+        own = (part for part in parts_of(_chain(config)) if {"rank", "index"} & {*vars(part)})
+        if not config.shares and any(
+            getattr(p, "rank", getattr(p, "index", 0)) is None for p in own
+        ):
+            yield "rank, world_size = 0, 1  # of one process"
         yield from _lines(_chain(config), "dataset", _named(_chain(config)), count(1))
         options = {"batch_size": literal(config.batch), **self.options(config)}
         yield from call("loader = DataLoader", ["dataset", *keywords(options)])
@@ -220,7 +225,7 @@ def _lines(
             case stages.Map():
                 head, by_place = f"{name} = {name}.map", ["function"]
                 yield f"# {stage.name}, by the script's own function."
-            case stages.Columns():
+            case stages.Columns() | stages.WithFormat() | stages.Reshard():
                 yield f"# {stage.name} of the script changes no order."
                 continue
         *lines, last = call(head, [*by_place, *keywords(given)])
@@ -230,7 +235,7 @@ def _lines(
 def _selected(indices: str | tuple[int, ...], name: str) -> str:
     """Return the places that `select` keeps, as code."""
     if not isinstance(indices, str):
-        return literal(list(indices))
+        return str(list(indices))
     if text := SLICE.fullmatch(indices):
         start, stop, step = text.groups()
         return f"range({start or 0}, {stop or f'len({name})'}, {step or 1})"
@@ -390,7 +395,7 @@ def read_object(obj: Any) -> LoaderObject | None:
     found = _OfObject(known)
     made, node, epoch = found.of(obj._ex_iterable), obj._distributed, int(obj._epoch)
     if node is not None:
-        strategy = getattr(node, "strategy", "auto")
+        strategy: Any = getattr(node, "strategy", "auto")
         split = stages.SplitByNode(rank=node.rank, world_size=node.world_size, strategy=strategy)
         made = replace(made, stages=(*made.stages, split))
     settings, said = {"pass_index": epoch, **found.settings}, tuple(found.assumed)
@@ -436,13 +441,13 @@ class _OfObject:
             return Pipeline()
         inputs = getattr(node, "ex_iterables", None)
         if inputs is not None and not below and name in _COMBINED:
-            made = tuple(self.of(one) for one in inputs)
+            several = tuple(self.of(one) for one in inputs)
             if name == "VerticallyConcatenatedMultiSources":
-                return Pipeline(source=stages.Concatenate(inputs=made))
+                return Pipeline(source=stages.Concatenate(inputs=several))
             drawn = {"stopping_strategy": node.stopping_strategy}
             if name.startswith("Randomly"):
                 drawn |= {"probabilities": node.probabilities, "seed": _seed(node.generator)}
-            return Pipeline(source=stages.Interleave(inputs=made, **drawn))
+            return Pipeline(source=stages.Interleave(inputs=several, **drawn))
         stage = self._stage(name, node)
         inner = node.ex_iterable
         if isinstance(stage, stages.Shuffle) and _kind(inner).startswith("InterleavedShards"):
