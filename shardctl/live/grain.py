@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,9 +17,10 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.code.source import call, keywords, literal
 from shardctl.errors import UsageError
-from shardctl.live.library import Library, LoaderObject, element_of, reader_of, refused
+from shardctl.live.library import Library, LoaderObject, reader_of, refused
 from shardctl.loaders import grain_stages as ast
 from shardctl.loaders.grain_stages import chain_of
+from shardctl.loaders.grain_states import state_of
 from shardctl.loaders.loader import LOADERS, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.settings.read_settings import ReadSettings
@@ -53,7 +56,7 @@ def stacked(indices):
             # The lines that are shown to users are the lines that run here.
             self.run(["import grain", *code.lines(code.chain)], names)
             iterator: Any = iter(names["loader"])
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
             raise refused("Grain", error) from error
         try:
             pieces = iterator
@@ -91,7 +94,10 @@ def stacked(indices):
             "in_list": list,
             "source": range(config.num_examples),
             **{name: config.sources[read].indices for read, name in code.sources.items()},
-            **{name: kept and Passing(kept("filter", path)) for path, name in code.filters.items()},
+            **{
+                name: kept and Passing(kept(ast.Filter(kept=path)))
+                for path, name in code.filters.items()
+            },
         }
 
     def _parse_flags(self) -> None:
@@ -115,7 +121,10 @@ def stacked(indices):
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the lines that make a chain of datasets, or a DataLoader."""
         code = _Code(config)
-        return code.lines(code.chain)
+        slices = [part for part in parts_of(code.chain) if isinstance(part, ast.Slice)]
+        if not config.shares and any(part.start == "rank" for part in slices):
+            yield "rank, world_size = 0, 1"
+        yield from code.lines(code.chain)
 
     def loop(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the one loop over all epochs."""
@@ -125,7 +134,8 @@ def stacked(indices):
             yield 'if __name__ == "__main__":'
             yield "    flags.FLAGS.mark_as_parsed()"
             indent = "    "
-        yield f"{indent}for {element_of(config)} in loader:"
+        batches = [part for part in parts_of(_Code(config).chain) if isinstance(part, ast.Batch)]
+        yield f"{indent}for {'batch' if batches else 'example'} in loader:"
         yield f"{indent}    ..."
 
     def imports_of_rest(self, config: LoaderConfig) -> Iterable[str]:
@@ -143,10 +153,16 @@ def stacked(indices):
         )
 
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
-        """Yield what its own state is worth."""
-        return (
-            "Grain's get_state and set_state continue exactly too, with the same number of workers",
+        """Yield what its own state is worth, and of datasets what it is."""
+        yield (
+            "Grain's get_state and set_state continue exactly too, with the same number of workers"
         )
+        steps = stop.consumed if stop.steps is None else stop.steps
+        # That of a DataLoader names its sampler and its source: `shardctl.grain.state_at`.
+        if not stop.in_batch and config.stages is not None:
+            with suppress(UsageError):
+                state = json.dumps(state_of(config, steps))
+                yield f"set_state({state}) continues an iterator of the chain here"
 
     def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
         """Yield its sampler, and the shuffle of windows."""

@@ -257,6 +257,8 @@ class OfLoader:
                     "{stages} have no end, so hosts have no share that ends; end them, as with a "
                     "repeat of a number of epochs"
                 )
+            if settings.stages is not None and order.epoch_size < order.num_examples:
+                raise refused("hosts are compared in one epoch: leave repeat out of {stages}")
             if num_hosts * len(reads) > _MOST_ROWS or reads.num_examples > _MOST_EXAMPLES:
                 raise refused(
                     "{hosts=} of {:,} examples in {:,} files each are too many to look at one "
