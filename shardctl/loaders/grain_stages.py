@@ -280,6 +280,13 @@ class RepeatIterDataset(GrainStage):
 
     def rows(self, of: Rows, at: At) -> Rows:
         """Return the epochs."""
+        for part in _parts_before(at.pipeline, at.behind - 1):
+            # The state that it goes back to is changed by the epochs (0.2.16 to 0.2.18).
+            if isinstance(part, InterleaveIterDataset) and part.cycle_length < len(part.inputs):
+                raise UsageError(
+                    f"{self.name}: of more datasets than cycle_length={part.cycle_length} Grain "
+                    "repeats other turns from the third epoch on; they are not known here"
+                )
         if not of.length and self.num_epochs is None:
             raise UsageError(f"{self.name}: of no elements, and Grain would look for one forever")
         # Of what has no end the second epoch never comes.
