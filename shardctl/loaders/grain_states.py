@@ -44,6 +44,8 @@ def state_of(config: LoaderConfig, elements: int, like: Mapping[str, Any] | None
     chain = ast.chain_of(config) if config.stages is None else config.stages
     reading = Reading(config=config)
     if not isinstance(chain.stages[0] if chain.stages else None, ast.IndexSampler):
+        if like is not None:  # it must be of this chain
+            elements_of(config, like)
         return _Place(reading, chain, len(chain.stages)).state(elements)
     if like is None or _LAST_SEEN not in like:
         raise UsageError(

@@ -40,10 +40,9 @@ def chain(text: str, host: int = 0, **more: Any) -> LoaderConfig:
         size = getattr(source, "stop", 0) or int((read.data or "").split("(")[1].split(")")[0])
         sources[read] = LoaderSource(first=first, lengths=np.array([size]))
         first += size
-    more = {"version": "0.2.18", "kept": passes, "shares": True, "num_hosts": 2} | more
-    return LoaderConfig(
-        lengths=np.array([first]), stages=stages, sources=sources, host=host, **more
-    )
+    given: dict[str, Any] = {"version": "0.2.18", "kept": passes, "shares": True, "num_hosts": 2}
+    given.update(more, lengths=np.array([first]), stages=stages, sources=sources)
+    return LoaderConfig(host=host, **given)
 
 
 def sequence(text: str) -> GrainSequence:
