@@ -357,6 +357,12 @@ class Filter(GrainStage, stages.Filter):
     name = "filter"
     parameters = stages.Filter.parameters
 
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that no file says which elements pass, where that is so."""
+        if self.kept is not None:
+            return None
+        return "how many elements pass depends on the data; name those that do with kept=FILE"
+
     def rows(self, of: Rows, at: At) -> Rows:
         """Return what passes, by the file of a scan."""
         at.holds_one(self.name)
@@ -390,6 +396,33 @@ def iterated(of: Rows, pipeline: Pipeline, behind: int) -> Rows:
     """Return what an iterator over a MapDataset yields: no None."""
     filters = any(isinstance(part, Filter) for part in _parts_before(pipeline, behind))
     return rows.PassedRows(of) if filters and of.regular != ALL else of
+
+
+class FirstFitPackIterDataset(GrainStage):
+    """`grain.experimental.FirstFitPackIterDataset(ds, length_struct=, ..)`."""
+
+    name = "FirstFitPackIterDataset"
+    effect = "packs examples by their lengths"
+    parameters = ()
+    takes_anything = True
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str:
+        """Return that lengths decide, which no file says of Grain."""
+        return "how examples are packed depends on their lengths, which are not known here"
+
+
+class BestFitPackIterDataset(FirstFitPackIterDataset):
+    """`grain.experimental.BestFitPackIterDataset`."""
+
+    name = "BestFitPackIterDataset"
+    parameters = ()
+
+
+class ConcatThenSplitIterDataset(FirstFitPackIterDataset):
+    """`grain.experimental.ConcatThenSplitIterDataset`."""
+
+    name = "ConcatThenSplitIterDataset"
+    parameters = ()
 
 
 class LimitIterDataset(GrainStage):
