@@ -203,7 +203,7 @@ class WindowShuffleMapDataset(GrainStage):
 
     name = "WindowShuffleMapDataset"
     effect = "shuffles windows of elements"
-    of = "map"
+    of: ClassVar[Of] = "map"
     window_size: parts.PositiveCount
     seed: SeedOf32
 
@@ -735,7 +735,7 @@ def chain_of(config: LoaderConfig) -> Pipeline:
     else:
         made += [Shuffle(seed=seed)] * (seed is not None)
         if config.buffer is not None:
-            window = {"window_size": config.buffer, "seed": config.buffer_seed}
+            window: dict[str, Any] = {"window_size": config.buffer, "seed": config.buffer_seed}
             made.append(WindowShuffleMapDataset(**window))
         made.append(Repeat(num_epochs=config.epochs))
         # Behind `repeat`, so that it runs through the epochs.
