@@ -371,6 +371,7 @@ def test_data_files_lie_in_the_package() -> None:
 
 
 _LIBRARIES = {"grain", "torch", "torchdata", "accelerate", "transformers", "datasets", "tensorflow"}
+_LIBRARIES |= {"streaming", "litdata", "webdataset"}
 
 
 @pytest.mark.long

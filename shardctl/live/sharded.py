@@ -28,9 +28,11 @@ from shardctl.loaders import litdata, streaming, webdataset
 from shardctl.loaders.loader import LoaderCall, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig, whole_shards
 from shardctl.order.loader_order import LoaderOrder
+from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.part import Part, said_of
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Mixture, Pipeline, Read
+from shardctl.verbs.quality import loaders as ways
 
 _SPEC = json.dumps([1, {"type": None, "context": None, "children_spec": []}])
 _MDS = {"format": "mds", "version": 2, "hashes": [], "column_names": ["i"], "column_sizes": [8]}
@@ -230,6 +232,15 @@ class Streaming(_OfShards):
             "behind StreamingDataset, with --host I/N, shows what each of them yields",
         )
 
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
+        """Yield its ways to shuffle that people take."""
+        seed, batch = ways.seed_of(settings), settings.batch or ways.DEFAULT_BATCH
+        state = {"access": "in a row", "continued": "exactly", "by": "state_dict"}
+        for algo in ("py1e", "py1br", "py2s"):
+            said = f"shuffle=True, shuffle_algo='{algo}', shuffle_seed={seed}, batch_size={batch}"
+            own = {"stages": f"StreamingDataset({said})", **state}
+            yield ways.way(settings, "streaming", f"Streaming: {algo}", **own)
+
 
 class Litdata(_OfShards):
     """`StreamingDataset` or `CombinedStreamingDataset`, and its `StreamingDataLoader`."""
@@ -280,6 +291,12 @@ class Litdata(_OfShards):
             yield from call("dataset = CombinedStreamingDataset", of)
         options = {"batch_size": literal(config.batch or 1), **self.options(config)}
         yield from call("loader = StreamingDataLoader", ["dataset", *keywords(options)])
+
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
+        """Yield its shuffle of chunks."""
+        state = {"access": "in a row", "continued": "exactly", "by": "state_dict"}
+        own = {"shuffle_seed": ways.seed_of(settings), **state}
+        yield ways.way(settings, "litdata", "litdata: StreamingDataset", **own)
 
 
 _WITHOUT_CALL = (webdataset.SplitByNode, webdataset.SplitByWorker, webdataset.SingleNodeOnly)
@@ -332,6 +349,17 @@ class WebDataset(_OfShards):
         yield from _composed("loader", outer, is_fluid=True)
         if config.global_seed is not None:
             yield f"random.seed({config.global_seed})"
+
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
+        """Yield its deterministic form, of shards and of examples."""
+        buffer = ways.OTHER_BUFFER if settings.buffer is None else settings.buffer
+        shards = f"shardshuffle=100, detshuffle=True, seed={ways.seed_of(settings)}"
+        own = {
+            "stages": f"WebDataset({shards}, nodesplitter='split_by_node') | "
+            f"detshuffle({buffer}, seed={ways.buffer_seed_of(settings)})",
+            "access": "in a row",
+        }
+        yield ways.way(settings, "webdataset", f"WebDataset: detshuffle({buffer:,})", **own)
 
 
 def _samples(shards: Iterable[Any], **_: Any) -> Iterator[dict[str, int]]:

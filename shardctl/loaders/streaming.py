@@ -272,11 +272,12 @@ class Work:
             flat = self._read(places, epoch, [stream], block).transpose(3, 2, 0, 1, 4).flatten()
             flat = np.append(flat, np.full(-len(flat) % portion, -1)).reshape(-1, portion)
             rows.append(flat[: int((flat.min(axis=1) >= 0).sum())])
-            if not together and not len(rows[-1]) and self._config.version != "0.9.1":
-                raise ValueError(f"stream {stream} does not fill a global batch")
         if together:
             least = min(map(len, rows))
             return np.concatenate([row[:least] for row in rows], axis=1)
+        empty = [stream for stream, row in enumerate(rows) if not len(row)]
+        if len(empty) == len(rows) or (empty and self._config.version != "0.9.1"):
+            raise ValueError(f"stream {empty[0]} does not fill a global batch")
         origins = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
         # With `shuffle` each epoch draws anew.
         np.random.default_rng(self.seed + epoch * self._draws_anew).shuffle(origins)

@@ -245,6 +245,10 @@ def chain_of(config: LoaderConfig) -> Pipeline:
 
 def webdataset_sequence(config: LoaderConfig) -> LoaderSequence:
     """Return what a WebDataset yields to one process, or a DataLoader over it."""
+    if config.buffer is not None and config.buffer_seed is None:
+        raise UnpredictableOrderError(
+            "--buffer without a seed is seeded by the time and the process; give --buffer-seed N"
+        )
     pipeline = chain_of(config)
     for open_stage in open_stages(pipeline, global_seed=config.global_seed):
         stage = open_stage.stage
