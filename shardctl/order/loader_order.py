@@ -112,18 +112,10 @@ class LoaderOrder(Order):
     def __getstate__(self) -> dict[str, Any]:
         # Orders go to worker processes by pickle, and closures cannot be pickled: rebuilt on
         # arrival.
-        # What is kept of stages is asked of this very order, which is not there before its parts.
-        config = replace(self.config, kept=None)
-        return {
-            **self.__dict__,
-            "config": config,
-            "sequence": None,
-        }  # rules have functions of their own in them
+        return {**self.__dict__, "sequence": None}  # rules have functions of their own in them
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.config = replace(self.config, kept=self._kept)
-        self.sequence = self.loader.sequence(self.config)
+        self.__dict__.update(state, sequence=state["loader"].sequence(state["config"]))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
