@@ -205,7 +205,7 @@ def check_killed_runs(
                 most = numbers.randint(1, min(num_left, _MOST_KILLS_OF_A_RUN))
                 moments = [partial(whole.any_moment, numbers)] * most
             else:
-                moments = [lambda _, moment=moment: moment for moment in kills]
+                moments = [partial(_at, moment) for moment in kills]
             _killed_run(script, whole, run, moments, report)
             assert isinstance(kills, int) or len(report.kills) == num_kills, "it ended before"
     except BaseException:
@@ -213,6 +213,10 @@ def check_killed_runs(
         raise
     add_cases(num_kills)
     return report
+
+
+def _at(moment: Moment, _: int) -> Moment:
+    return moment
 
 
 def _killed_run(

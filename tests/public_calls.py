@@ -65,6 +65,10 @@ class World:
         return {"dataset": self.dataset, "spec": "train", "settings": self.settings}
 
     @property
+    def parquet(self) -> Dataset:
+        return replace(self.dataset, file_format="parquet")
+
+    @property
     def unseeded(self) -> dict[str, Any]:
         return {**self.asked, "settings": ReadSettings(buffer=5)}
 

@@ -64,6 +64,15 @@ def pieces(count: int) -> Iterator[slice]:
     return (slice(start, min(start + _PIECE, count)) for start in range(0, count, _PIECE))
 
 
+def counting(start: int, stop: int) -> Iterator[Int64s]:
+    """Yield the numbers [start, stop), in pieces.
+
+    >>> list(counting(3, 6))
+    [array([3, 4, 5])]
+    """
+    return (np.arange(first, min(first + _PIECE, stop)) for first in range(start, stop, _PIECE))
+
+
 def aligned(ones: Iterable[Int64s], twos: Iterable[Int64s]) -> Iterator[tuple[Int64s, Int64s]]:
     """Yield two streams in pieces of equal sizes, and what one has beyond the other with no number.
 
@@ -80,6 +89,15 @@ def aligned(ones: Iterable[Int64s], twos: Iterable[Int64s]) -> Iterator[tuple[In
             return
         yield left[:size], right[:size]
         left, right = left[size:], right[size:]
+
+
+def spans(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield the pieces of [start, stop) that have a size, the last one what is left.
+
+    >>> list(spans(3, 8, 2))
+    [(3, 5), (5, 7), (7, 8)]
+    """
+    return ((first, min(first + size, stop)) for first in range(start, stop, size))
 
 
 def constant(value: int, count: int) -> Int64s:

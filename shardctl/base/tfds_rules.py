@@ -82,14 +82,10 @@ def install_command(version: str, package: str = "tensorflow") -> str:
     """
     from shardctl.base.install import to_install  # 2 ms
 
-    line = _known(version)
+    line = next((line for line in LINES if line.name == line_of(version)), None)
     if line is None:  # nobody has tried what goes with it
         return to_install("-U", "tensorflow", "tensorflow-datasets")
     return to_install(f"{package}=={line.name}.*", TFDS, *line.besides)
-
-
-def _known(version: str) -> TensorflowLine | None:
-    return next((line for line in LINES if line.name == line_of(version)), None)
 
 
 def _numbers(line: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.base.arrays import Int64s, distinct
+from shardctl.base.arrays import Int64s, distinct, spans
 from shardctl.base.text import printable
 from shardctl.base.tfds_rules import POSITIONS
 from shardctl.dataset.dataset import Dataset
@@ -185,8 +185,7 @@ def _shard(order: Order, place: tuple[int, int], longest_name: int) -> str:
 def _runs(breaks: NDArray[np.bool_], count: int, longest: int) -> Iterator[tuple[int, int]]:
     """Yield [first, stop) of the runs between breaks, none longer than `longest`."""
     for first, stop in pairwise([0, *(np.flatnonzero(breaks) + 1).tolist(), count]):
-        for begin in range(first, stop, longest):
-            yield begin, min(begin + longest, stop)
+        yield from spans(first, stop, longest)
 
 
 def _folded(words: Sequence[tuple[str, int]], width: int | None) -> list[list[tuple[str, int]]]:

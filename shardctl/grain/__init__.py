@@ -10,6 +10,14 @@ Importing this imports neither Grain nor TensorFlow, and reading needs no Tensor
 """
 
 from shardctl.grain.loader import Sampler, data_loader, fit_epochs, keep_texts, map_dataset
-from shardctl.grain.states import consumed
+from shardctl.grain.states import consumed, state_at
 
-__all__ = ["Sampler", "consumed", "data_loader", "fit_epochs", "keep_texts", "map_dataset"]
+__all__ = [
+    "Sampler",
+    "consumed",
+    "data_loader",
+    "fit_epochs",
+    "keep_texts",
+    "map_dataset",
+    "state_at",
+]

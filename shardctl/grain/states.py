@@ -18,6 +18,10 @@ from shardctl.files import fields
 from shardctl.files.parse import parse_json
 from shardctl.live.key_order import KeyOrder, continued, kind_of_state
 from shardctl.live.key_order import order_from as order_of_states
+from shardctl.loaders.grain import GrainSequence
+from shardctl.loaders.grain_states import elements_of, state_of
+from shardctl.order.loader_order import LoaderOrder
+from shardctl.order.order import Order
 from shardctl.saved import position_file
 from shardctl.settings.read_settings import ReadSettings, settings_in_force, settings_of_document
 
@@ -36,24 +40,62 @@ order_from = partial(order_of_states, after=order_after)
 
 
 @checked
-def consumed(state: GrainState, *, batch: int = 1) -> int:
+def consumed(state: GrainState, *, batch: int = 1, order: Order | None = None) -> int:
     """Return how many examples had been yielded, by the state of an iterator.
 
     `state` is what `get_state` returned, or a file of Grain's checkpoint holds. That of a
     `DataLoader` over a `shardctl.grain.Sampler` says all, and counts from the order's start. That
     of an iterator behind a `MapDataset` counts elements from where the dataset began: `batch` is
-    the size of its batches, and the last of them is counted as a whole one.
+    the size of its batches, and the last of them is counted as a whole one. Of another chain, or of
+    a DataLoader with one of Grain's samplers, `order` is the order that is predicted for it.
 
     >>> consumed({"next_index": 7}, batch=32)
+    224
+    >>> import shardctl
+    >>> stages = "shuffle(seed=1) | repeat | to_iter_dataset | batch(32)"
+    >>> planned = shardctl.plan_order("mnist", loader="grain", stages=stages)
+    >>> consumed({"next_index": 224}, order=planned.order)
     224
 
     Raises:
         DatasetError: a state of another sampler, or that is none.
+        UsageError: a state of another chain than that of `order`.
     """
+    if order is not None:
+        sequence = _sequence(order)
+        return sequence.starts_of(elements_of(sequence.config, state))
     # Only a DataLoader's state has the indices of its workers.
     if _INDICES in state:
         return consumed_of(state, source="the state")
     return examples_of_elements(elements_of_iterator(state), batch)
+
+
+@checked
+def state_at(order: Order, consumed: int, *, like: GrainState | None = None) -> Any:
+    """Return the state from which an iterator of Grain continues after so many examples.
+
+    It is what `set_state` takes: a mapping, of a `DataLoader` its JSON as bytes. Such a state names
+    the sampler and the data source, which are taken from `like`, any state of the same loader.
+
+    >>> import shardctl
+    >>> stages = "shuffle(seed=1) | to_iter_dataset | batch(32)"
+    >>> planned = shardctl.plan_order("mnist", loader="grain", stages=stages)
+    >>> state_at(planned.order, 224)
+    {'next_index': 224}
+
+    Raises:
+        UsageError: what Grain would write is not known, or the place is in the midst of a batch.
+    """
+    sequence = _sequence(order)
+    elements = sequence.elements_before(consumed)
+    found = state_of(sequence.config, elements, like)
+    return json.dumps(found).encode() if _INDICES in found else found
+
+
+def _sequence(order: Order) -> GrainSequence:
+    if not isinstance(order, LoaderOrder) or not isinstance(order.sequence, GrainSequence):
+        raise UsageError("order is of another loader; plan_order(.., loader='grain') makes one")
+    return order.sequence
 
 
 def examples_of_elements(elements: int, batch: int) -> int:

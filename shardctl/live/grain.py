@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,9 +18,10 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.code.source import call, keywords, literal
 from shardctl.errors import UsageError
-from shardctl.live.library import Library, LoaderObject, element_of, reader_of, refused
+from shardctl.live.library import Library, LoaderObject, reader_of, refused
 from shardctl.loaders import grain_stages as ast
 from shardctl.loaders.grain_stages import chain_of
+from shardctl.loaders.grain_states import state_of
 from shardctl.loaders.loader import LOADERS, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.settings.read_settings import ReadSettings
@@ -44,10 +48,7 @@ def stacked(indices):
 
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process yields, batch by batch."""
-        # Its worker processes read flags, which are not parsed unless an absl app runs.
-        flags = library("absl.flags", self.loader).FLAGS
-        if not flags.is_parsed():
-            flags.mark_as_parsed()
+        self._parse_flags()
         code = _Code(config)
         several = [part for part in parts_of(code.chain) if isinstance(part, ast.Batch | ast.Zip)]
         code = replace(code, lists=len(several) > 1)
@@ -56,7 +57,7 @@ def stacked(indices):
             # The lines that are shown to users are the lines that run here.
             self.run(["import grain", *code.lines(code.chain)], names)
             iterator: Any = iter(names["loader"])
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
             raise refused("Grain", error) from error
         try:
             pieces = iterator
@@ -94,14 +95,24 @@ def stacked(indices):
             "in_list": list,
             "source": range(config.num_examples),
             **{name: config.sources[read].indices for read, name in code.sources.items()},
-            **{name: kept and Passing(kept("filter", path)) for path, name in code.filters.items()},
+            **{
+                name: kept and Passing(kept(ast.Filter(kept=path)))
+                for path, name in code.filters.items()
+            },
         }
+
+    def _parse_flags(self) -> None:
+        """Let worker processes read flags, which are not parsed unless an absl app runs."""
+        flags = library("absl.flags", self.loader).FLAGS
+        if not flags.is_parsed():
+            flags.mark_as_parsed()
 
     def over_indices(self, value: Any, indices: Mapping[int, range]) -> Any:
         """Return a copy over indices, without maps; None where a filter looks at elements."""
+        self._parse_flags()
         try:
             return _over_indices(value, indices)
-        except _NeedsElements:
+        except _NeedsElementsError:
             return None
 
     def imports(self, config: LoaderConfig) -> Iterable[str]:
@@ -111,7 +122,10 @@ def stacked(indices):
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the lines that make a chain of datasets, or a DataLoader."""
         code = _Code(config)
-        return code.lines(code.chain)
+        slices = [part for part in parts_of(code.chain) if isinstance(part, ast.Slice)]
+        if not config.shares and any(part.start == "rank" for part in slices):
+            yield "rank, world_size = 0, 1"
+        yield from code.lines(code.chain)
 
     def loop(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the one loop over all epochs."""
@@ -121,7 +135,8 @@ def stacked(indices):
             yield 'if __name__ == "__main__":'
             yield "    flags.FLAGS.mark_as_parsed()"
             indent = "    "
-        yield f"{indent}for {element_of(config)} in loader:"
+        batches = [part for part in parts_of(_Code(config).chain) if isinstance(part, ast.Batch)]
+        yield f"{indent}for {'batch' if batches else 'example'} in loader:"
         yield f"{indent}    ..."
 
     def imports_of_rest(self, config: LoaderConfig) -> Iterable[str]:
@@ -139,10 +154,16 @@ def stacked(indices):
         )
 
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
-        """Yield what its own state is worth."""
-        return (
-            "Grain's get_state and set_state continue exactly too, with the same number of workers",
+        """Yield what its own state is worth, and of datasets what it is."""
+        yield (
+            "Grain's get_state and set_state continue exactly too, with the same number of workers"
         )
+        steps = stop.consumed if stop.steps is None else stop.steps
+        # That of a DataLoader names its sampler and its source: `shardctl.grain.state_at`.
+        if not stop.in_batch and config.stages is not None:
+            with suppress(UsageError):
+                state = json.dumps(state_of(config, steps))
+                yield f"set_state({state}) continues an iterator of the chain here"
 
     def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
         """Yield its sampler, and the shuffle of windows."""
@@ -365,7 +386,7 @@ class _Reading:
         return Pipeline(source=reader_of(source, self.known))
 
     def _stage(self, made: Any, name: str) -> ast.GrainStage:
-        short = name.removesuffix("Dataset").removesuffix("Iter").removesuffix("Map")
+        short = re.sub("(Iter|Map)?Dataset$", "", name)
         if short == "Slice":
             start, stop, step = (_got(made, one) for one in ("_start", "_stop", "_step"))
             # Grain keeps -1 for the stop of what runs backwards to the first element.
@@ -455,7 +476,7 @@ class _Reading:
         raise _unknown(made)
 
 
-class _NeedsElements(Exception):
+class _NeedsElementsError(Exception):
     """A stage decides by what is in an element."""
 
 
@@ -463,7 +484,7 @@ def _over_indices(made: Any, indices: Mapping[int, range]) -> Any:
     """Return a dataset, or a DataLoader, with indices in the place of sources, without maps."""
     name = type(made).__name__
     if name.startswith(("Filter", "FlatMap")):
-        raise _NeedsElements
+        raise _NeedsElementsError
     if name.startswith(("MapMap", "MapIter", "MapWithIndex", "RandomMap")):
         return _over_indices(_parent(made), indices)
     changed = copy(made)
@@ -472,11 +493,14 @@ def _over_indices(made: Any, indices: Mapping[int, range]) -> Any:
     if name == "DataLoader":
         bases = [{base.__name__ for base in type(one).__mro__} for one in made._operations]
         if any("Filter" in kinds for kinds in bases):
-            raise _NeedsElements
-        changed._data_source = indices[id(made._data_source)]
+            raise _NeedsElementsError
         operations = zip(made._operations, bases, strict=True)
-        changed._operations = [one for one, kinds in operations if "Batch" in kinds]
-        return changed
+        return type(made)(
+            data_source=indices[id(made._data_source)],
+            sampler=made._sampler,
+            operations=[one for one, kinds in operations if "Batch" in kinds],
+            worker_count=made.multiprocessing_options.num_workers,
+        )
     for attribute in ("_parents", "_datasets"):
         if attribute in vars(made):
             inner = tuple(_over_indices(one, indices) for one in getattr(made, attribute))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from importlib import metadata
 from itertools import count, islice
 from typing import Any
@@ -58,6 +59,12 @@ class HuggingFace(OfDataLoader):
         self.run([*self._of_chain(config), *self.made(config)], names)
         return names
 
+    def example(self, source: Any, index: int) -> Any:
+        """Return an example of a source, of a Dataset the row of its table."""
+        if hasattr(source, "fast_slice"):
+            return source.fast_slice(index, 1).to_pylist()[0]
+        return source[index]
+
     def epoch_setter(self, config: LoaderConfig) -> str:
         """Return the stream; a Dataset has no set_epoch, since all its epochs have one order."""
         shuffles = _of_kind(_chain(config), stages.Shuffle)
@@ -101,6 +108,11 @@ class HuggingFace(OfDataLoader):
 
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the calls of the chain, those of settings too, and the DataLoader."""
+        own = (part for part in parts_of(_chain(config)) if {"rank", "index"} & {*vars(part)})
+        if not config.shares and any(
+            getattr(p, "rank", getattr(p, "index", 0)) is None for p in own
+        ):
+            yield "rank, world_size = 0, 1  # of one process"
         yield from _lines(_chain(config), "dataset", _named(_chain(config)), count(1))
         options = {"batch_size": literal(config.batch), **self.options(config)}
         yield from call("loader = DataLoader", ["dataset", *keywords(options)])
@@ -220,7 +232,7 @@ def _lines(
             case stages.Map():
                 head, by_place = f"{name} = {name}.map", ["function"]
                 yield f"# {stage.name}, by the script's own function."
-            case stages.Columns():
+            case stages.Columns() | stages.WithFormat() | stages.Reshard():
                 yield f"# {stage.name} of the script changes no order."
                 continue
         *lines, last = call(head, [*by_place, *keywords(given)])
@@ -230,7 +242,7 @@ def _lines(
 def _selected(indices: str | tuple[int, ...], name: str) -> str:
     """Return the places that `select` keeps, as code."""
     if not isinstance(indices, str):
-        return literal(list(indices))
+        return str(list(indices))
     if text := SLICE.fullmatch(indices):
         start, stop, step = text.groups()
         return f"range({start or 0}, {stop or f'len({name})'}, {step or 1})"
@@ -390,7 +402,7 @@ def read_object(obj: Any) -> LoaderObject | None:
     found = _OfObject(known)
     made, node, epoch = found.of(obj._ex_iterable), obj._distributed, int(obj._epoch)
     if node is not None:
-        strategy = getattr(node, "strategy", "auto")
+        strategy: Any = getattr(node, "strategy", "auto")
         split = stages.SplitByNode(rank=node.rank, world_size=node.world_size, strategy=strategy)
         made = replace(made, stages=(*made.stages, split))
     settings, said = {"pass_index": epoch, **found.settings}, tuple(found.assumed)
@@ -436,13 +448,13 @@ class _OfObject:
             return Pipeline()
         inputs = getattr(node, "ex_iterables", None)
         if inputs is not None and not below and name in _COMBINED:
-            made = tuple(self.of(one) for one in inputs)
+            several = tuple(self.of(one) for one in inputs)
             if name == "VerticallyConcatenatedMultiSources":
-                return Pipeline(source=stages.Concatenate(inputs=made))
+                return Pipeline(source=stages.Concatenate(inputs=several))
             drawn = {"stopping_strategy": node.stopping_strategy}
             if name.startswith("Randomly"):
                 drawn |= {"probabilities": node.probabilities, "seed": _seed(node.generator)}
-            return Pipeline(source=stages.Interleave(inputs=made, **drawn))
+            return Pipeline(source=stages.Interleave(inputs=several, **drawn))
         stage = self._stage(name, node)
         inner = node.ex_iterable
         if isinstance(stage, stages.Shuffle) and _kind(inner).startswith("InterleavedShards"):
@@ -481,8 +493,34 @@ class _OfObject:
         even = sorted(len(even_share(sum(sizes), at, count)) for at in range(count))
         if sorted(sizes) != even or any(one._indices is not None for one in shards):
             raise _unknown("to_iterable_dataset of a Dataset with indices, or of which shards left")
-        read = reader_of(range(sum(sizes)), self._known)
+        read = reader_of(_Rows(shards), self._known)
         return Pipeline(source=read, stages=(stages.ToIterable(num_shards=count),))
+
+
+class _Rows(list[Any]):
+    """The rows of a Dataset in shards: the list of these, in whatever order, as long as its rows."""
+
+    @cached_property
+    def stored(self) -> list[Any]:
+        """The shards as they are stored; a shuffle of the stream has moved them."""
+        first = [one._data.table.column(0).chunk(0) for one in filter(len, self)]
+        if len({one.buffers()[-1].address for one in first}) > 1:
+            raise UsageError(
+                "where the shards of the stream lie in its Dataset cannot be seen, as they are of "
+                "several tables; verify --loader hf with its --stages compares indices"
+            )
+        offsets = {id(one): at.offset for one, at in zip(filter(len, self), first, strict=True)}
+        return sorted(filter(len, self), key=lambda one: offsets[id(one)])
+
+    def __len__(self) -> int:
+        return sum(map(len, self))
+
+    def __getitem__(self, index: Any) -> Any:
+        for shard in self.stored:
+            if index < len(shard):
+                return shard[index]
+            index -= len(shard)
+        raise IndexError(index)
 
 
 _COMBINED = tuple(

@@ -28,12 +28,20 @@ from shardctl.loaders import litdata, streaming, webdataset
 from shardctl.loaders.loader import LoaderCall, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig, whole_shards
 from shardctl.order.loader_order import LoaderOrder
+from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.part import Part, said_of
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Mixture, Pipeline, Read
+from shardctl.verbs.quality import loaders as ways
 
 _SPEC = json.dumps([1, {"type": None, "context": None, "children_spec": []}])
-_MDS = {"format": "mds", "version": 2, "hashes": [], "column_names": ["i"], "column_sizes": [8]}
+_MDS: dict[str, Any] = {
+    "format": "mds",
+    "version": 2,
+    "hashes": [],
+    "column_names": ["i"],
+    "column_sizes": [8],
+}
 _MDS |= {"column_encodings": ["int"], **dict.fromkeys(("zip_data", "compression", "size_limit"))}
 _CHUNKS = {"compression": None, "chunk_size": None, "chunk_bytes": 1, "data_format": ["int"]}
 _CHUNKS |= {"data_spec": _SPEC, "encryption": None, "item_loader": "PyTreeLoader"}
@@ -49,7 +57,7 @@ class _OfShards(OfDataLoader):
     rule: ModuleType
 
     @abstractmethod
-    def prepare(self, config: LoaderConfig, shards: list[range], folders: list[str]) -> Any:
+    def prepare(self, config: LoaderConfig, shards: Any, folders: list[str]) -> Any:
         """Return names for `made` that make what yields indices: of `folders` each has an input."""
 
     def shards_of(self, config: LoaderConfig) -> list[list[range]]:
@@ -161,13 +169,14 @@ class Streaming(_OfShards):
                 self.next_epoch = config.first_epoch
 
             def __getitem__(self, index: int) -> int:
-                return codes[index]
+                return int(codes[index])
 
         for read, folder in zip(shards, folders, strict=True):
             index = []
             for number, shard in enumerate(read):
-                raw = {"basename": f"shard.{number:05}.mds", "bytes": 1, "hashes": {}}
-                Path(folder, raw["basename"]).write_bytes(b"-")
+                name = f"shard.{number:05}.mds"
+                raw = {"basename": name, "bytes": 1, "hashes": {}}
+                Path(folder, name).write_bytes(b"-")
                 index.append({**_MDS, "samples": len(shard), "raw_data": raw})
             text = json.dumps({"version": 2, "shards": index})
             Path(folder, "index.json").write_text(text, encoding="utf-8")
@@ -216,7 +225,7 @@ class Streaming(_OfShards):
         (state,) = self.calls(order.config, stop)
         chain = streaming.chain_of(order.config)
         stages = (chain.stages[0], streaming.LoadStateDict(**state.arguments))
-        kept = {"stages": Pipeline(source=chain.source, stages=stages), "first_epoch": 0}
+        kept: Any = {"stages": Pipeline(source=chain.source, stages=stages), "first_epoch": 0}
         config = replace(order.config, epochs=order.config.epochs - stop.epoch, **kept)
         yield self.imports(config)
         yield self.data(spec, order)
@@ -229,6 +238,15 @@ class Streaming(_OfShards):
             "other ranks continue too, with the same global batch: the stage load_state_dict(..) "
             "behind StreamingDataset, with --host I/N, shows what each of them yields",
         )
+
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
+        """Yield its ways to shuffle that people take."""
+        seed, batch = ways.seed_of(settings), settings.batch or ways.DEFAULT_BATCH
+        state = {"access": "in a row", "continued": "exactly", "by": "state_dict"}
+        for algo in ("py1e", "py1br", "py2s"):
+            said = f"shuffle=True, shuffle_algo='{algo}', shuffle_seed={seed}, batch_size={batch}"
+            own = {"stages": f"StreamingDataset({said})", **state}
+            yield ways.way(settings, "streaming", f"Streaming: {algo}", **own)
 
 
 class Litdata(_OfShards):
@@ -250,7 +268,7 @@ class Litdata(_OfShards):
                 return int(name.split("-")[2]) + int(index.index) - int(start)
 
         for read, folder in zip(shards, folders, strict=True):
-            chunks = []
+            chunks: list[Any] = []
             for shard in read:
                 # As many offsets as the library looks at when it maps the file.
                 offsets = 4 * (len(shard) + 2) + 16 * np.arange(len(shard) + 1)
@@ -266,7 +284,7 @@ class Litdata(_OfShards):
 
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the lines that make the dataset and its loader."""
-        source = (chain := litdata.chain_of(config)).source
+        source: Any = (chain := litdata.chain_of(config)).source
         if config.shares:
             yield from comment("torchrun sets WORLD_SIZE; GLOBAL_RANK is its RANK.")
         is_one = not isinstance(source, litdata.CombinedStreamingDataset)
@@ -280,6 +298,12 @@ class Litdata(_OfShards):
             yield from call("dataset = CombinedStreamingDataset", of)
         options = {"batch_size": literal(config.batch or 1), **self.options(config)}
         yield from call("loader = StreamingDataLoader", ["dataset", *keywords(options)])
+
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
+        """Yield its shuffle of chunks."""
+        state = {"access": "in a row", "continued": "exactly", "by": "state_dict"}
+        own = {"shuffle_seed": ways.seed_of(settings), **state}
+        yield ways.way(settings, "litdata", "litdata: StreamingDataset", **own)
 
 
 _WITHOUT_CALL = (webdataset.SplitByNode, webdataset.SplitByWorker, webdataset.SingleNodeOnly)
@@ -332,6 +356,17 @@ class WebDataset(_OfShards):
         yield from _composed("loader", outer, is_fluid=True)
         if config.global_seed is not None:
             yield f"random.seed({config.global_seed})"
+
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
+        """Yield its deterministic form, of shards and of examples."""
+        buffer = ways.OTHER_BUFFER if settings.buffer is None else settings.buffer
+        shards = f"shardshuffle=100, detshuffle=True, seed={ways.seed_of(settings)}"
+        own = {
+            "stages": f"WebDataset({shards}, nodesplitter='split_by_node') | "
+            f"detshuffle({buffer}, seed={ways.buffer_seed_of(settings)})",
+            "access": "in a row",
+        }
+        yield ways.way(settings, "webdataset", f"WebDataset: detshuffle({buffer:,})", **own)
 
 
 def _samples(shards: Iterable[Any], **_: Any) -> Iterator[dict[str, int]]:
@@ -453,7 +488,7 @@ def read_litdata(given: Any) -> LoaderObject | None:
     inputs = []
     for one in _kept(dataset, "_datasets", of) if several else (dataset,):
         known = ("shuffle", "drop_last", "seed", "item_shuffle_window")
-        said = {name: getattr(one, name, None) for name in known}
+        said: Any = {name: getattr(one, name, None) for name in known}
         folder = one.input_dir.url or one.input_dir.path
         read = _of_folder(folder)
         chunks = json.loads(Path(one.input_dir.path, "index.json").read_text())["chunks"]

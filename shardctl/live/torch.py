@@ -6,6 +6,7 @@ The code is that of a chain (`chain_of`), call by call.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -17,7 +18,7 @@ from shardctl.code.source import call, keywords, literal
 from shardctl.errors import UsageError
 from shardctl.live.library import OfDataLoader, refused
 from shardctl.loaders import torch_stages as calls
-from shardctl.loaders.loader import Stop, library
+from shardctl.loaders.loader import LoaderCall, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.loaders.torch import chain_of
 from shardctl.loaders.torch_generator import Seeds
@@ -64,7 +65,8 @@ class _Code:
         source, readers = chain.source, list(self.config.sources)
         names = {"dataset": "source"}
         if isinstance(source, Read) and len(readers) > 1:
-            names = {"dataset": f"source_{readers.index(source)}"}
+            number = readers.index(source)
+            names = {"dataset": f"source_{number + 1}" if number else "source"}
         elif isinstance(source, calls.ConcatDataset | calls.MultiNodeWeightedSampler):
             made = "dataset" if isinstance(source, calls.ConcatDataset) else "node"
             inputs = [
@@ -80,7 +82,13 @@ class _Code:
                 if self.config.shares and source.world_size is None:
                     given += ["rank=rank", "world_size=world_size"]
             names = {made: self._make(made + suffix, source, given)}
-        stages = list(chain.stages)
+        stages: list[Part] = []
+        for one in chain.stages:
+            streams = any(isinstance(each, calls.IterableDataset) for each in stages)
+            trainer = (
+                one.calls(self.config, streams=streams) if isinstance(one, calls.Trainer) else ()
+            )
+            stages += trainer or (one,)
         for number, stage in enumerate(stages):
             self._stage(stage, names, suffix)
             follows = stages[number + 1 : number + 2]
@@ -99,14 +107,11 @@ class _Code:
     def _stage(self, stage: Part, names: dict[str, str], suffix: str) -> None:
         """Write a call."""
         assert isinstance(stage, calls.TorchStage)
-        made, config = (stage.makes or "") + suffix, self.config
+        made = stage.makes + suffix
         given = [names[stage.of]] if stage.of in names else []
+        if isinstance(stage, calls.MapStyleWrapper):
+            given.insert(0, names["dataset"])
         match stage:
-            case calls.Trainer():
-                streams = any(isinstance(one, calls.IterableDataset) for one in self._parts())
-                for one in stage.calls(config, streams=streams):
-                    self._stage(one, names, suffix)
-                return
             case calls.ManualSeed() | calls.SetRngState():
                 self._default_generator(stage)
                 return
@@ -121,34 +126,33 @@ class _Code:
             case calls.Mapper() | calls.ParallelMapper():
                 given.append("lambda element: element")
                 self._make(made, stage, [*given, *keywords(self._values(stage))])
-            case calls.MapStyleWrapper():
-                self._make(made, stage, [names["dataset"], names["sampler"]])
-            case calls.DistributedSampler():
-                own = {"num_replicas": "world_size", "rank": "rank"}
-                if not config.shares:
-                    own = {"num_replicas": "1", "rank": "0"}
-                own |= self._values(stage, without=("set_epoch", "shuffle", "seed", "drop_last"))
-                own |= {"shuffle": literal(stage.shuffle), "seed": literal(stage.seed)}
-                own |= {"drop_last": literal(stage.drop_last)}
-                self._make(made, stage, [*given, *keywords(own)])
+            case calls.DistributedSampler() | calls.BatchSampler():
+                self._make(made, stage, [*given, *keywords(self._always(stage))])
             case calls.DataLoader():
                 self._make(made, stage, [*given, *keywords(self._of_loader(stage, names))])
-                if getattr(stage, "sampler_generator", None) is not None:
+                if isinstance(stage, calls.StatefulDataLoader) and (
+                    stage.sampler_generator is not None
+                ):
                     self._seed(f"{made}.sampler.generator", stage.sampler_generator)
             case calls.Prepare():
                 if "loader" not in names:
                     self._stage(calls.DataLoader(), names, suffix)
                 self._prepare(made, stage)
-            case calls.BatchSampler():
-                own = {
-                    "batch_size": literal(stage.batch_size),
-                    "drop_last": literal(stage.drop_last),
-                }
-                self._make(made, stage, [*given, *keywords(own)])
             case _:
                 made = "loader" if isinstance(stage, calls.NodeLoader) else made
                 self._make(made, stage, [*given, *keywords(self._values(stage))])
         names[stage.makes] = made
+
+    def _always(self, stage: calls.DistributedSampler | calls.BatchSampler) -> dict[str, str]:
+        """Return the arguments of a call that is shown with all of them."""
+        if isinstance(stage, calls.BatchSampler):
+            named = ("batch_size", "drop_last")
+            return {name: literal(getattr(stage, name)) for name in named}
+        own = {"num_replicas": "world_size", "rank": "rank"}
+        if not self.config.shares:
+            own = {"num_replicas": "1", "rank": "0"}
+        own |= {name: literal(getattr(stage, name)) for name in ("shuffle", "seed", "drop_last")}
+        return own | self._values(stage, without=("set_epoch", "shuffle", "seed", "drop_last"))
 
     def _make(self, made: str, part: Any, given: list[str]) -> str:
         """Write the line that makes something, and import the call; return the name."""
@@ -265,15 +269,14 @@ class Torch(OfDataLoader):
         torch, parts = library("torch", self.loader), self._parts(config)
         names: dict[str, Any] = {"rank": config.host, "world_size": config.num_hosts}
         names["source"] = range(config.num_examples)
-        for number, source in enumerate(config.sources.values()):
-            names[f"source_{number}" if len(config.sources) > 1 else "source"] = source.indices
+        sources = self.names_of_sources(len(config.sources))
+        for name, source in zip(sources, config.sources.values(), strict=bool(config.sources)):
+            names[name] = source.indices
         streams = any(isinstance(one, calls.IterableDataset) for one in parts)
         for one in parts:
-            is_sent = isinstance(one, calls.Prepare | calls.Trainer)
-            dispatches = is_sent and (
-                streams if one.dispatch_batches is None else one.dispatch_batches
-            )
-            if dispatches and config.num_hosts > 1:
+            if not isinstance(one, calls.Prepare | calls.Trainer) or config.num_hosts == 1:
+                continue
+            if streams if one.dispatch_batches is None else one.dispatch_batches:
                 raise UsageError(
                     "dispatch_batches=True: one process sends batches to the others, and here one "
                     "runs alone; run the script itself to compare it"
@@ -398,8 +401,26 @@ class Accelerate(Torch):
 
     skips = "skip_first_batches"
 
+    def _trainer(self, config: LoaderConfig) -> calls.Trainer | None:
+        parts = self._parts(config)
+        return next((one for one in parts if isinstance(one, calls.Trainer)), None)
+
+    def calls(self, config: LoaderConfig, stop: Stop) -> tuple[LoaderCall, ...]:
+        """Return the calls; the Trainer skips batches, of which a step has several."""
+        trainer = self._trainer(config)
+        if trainer is not None and stop.steps_in_epoch is not None:
+            size = trainer.per_device_train_batch_size or config.batch or 1
+            size = size // config.num_hosts if trainer.split_batches else size
+            batches = stop.steps_in_epoch * trainer.gradient_accumulation_steps
+            more, rest = divmod(stop.in_batch, size)
+            stop = replace(stop, steps_in_epoch=batches + more, in_batch=rest)
+        return super().calls(config, stop)
+
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
-        """Yield what its own call is worth."""
+        """Yield what its own calls are worth."""
+        trainer = self._trainer(config)
+        if trainer is not None:
+            return _of_checkpoint(trainer, stop)
         return (
             "accelerator.skip_first_batches(loader, N) continues in this epoch; the epochs that "
             "follow are read whole",
@@ -409,6 +430,33 @@ class Accelerate(Torch):
         """Yield what the Trainer makes."""
         own = {"shuffle_seed": ways.seed_of(settings), "by": "skip_first_batches"}
         yield ways.way(settings, "accelerate", "Accelerate", continued="exactly", **own)
+
+
+def _of_checkpoint(trainer: calls.Trainer, stop: Stop) -> Iterator[str]:
+    """Yield what `resume_from_checkpoint` skips, repeats and loses (transformers/trainer.py)."""
+    steps, epoch, at = stop.steps or 0, stop.epoch, stop.steps_in_epoch or 0
+    skipped = at * trainer.gradient_accumulation_steps
+    if trainer.train_sampling_strategy == "group_by_length" and epoch:
+        yield (
+            f"checkpoint-{steps}: group_by_length draws from PyTorch's generator, which a new "
+            f"process has not moved by the epochs before, so epoch {epoch} comes in another order; "
+            "some of its examples are lost and others repeated"
+        )
+    elif trainer.ignore_data_skip and at:
+        yield (
+            f"checkpoint-{steps}: with ignore_data_skip epoch {epoch} begins anew, so its first "
+            f"{at} steps are repeated, and the last {at} of the run are lost"
+        )
+    else:
+        yield (
+            f"checkpoint-{steps}: resume_from_checkpoint continues exactly, with as many processes "
+            f"and the same batch; it begins in epoch {epoch} and skips {skipped} batches"
+        )
+    if stop.in_batch:
+        yield (
+            f"a checkpoint holds whole steps: the {stop.in_batch} examples behind step {steps} "
+            "come again"
+        )
 
 
 def drawn(settings: ReadSettings) -> dict[str, Any]:

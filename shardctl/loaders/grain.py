@@ -112,7 +112,7 @@ class GrainSequence(LoaderSequence):
     is_made_whole = False
 
     def __init__(self, rows: Rows, config: LoaderConfig, *, holds_several: bool) -> None:
-        self.rows, self._config = rows, config
+        self.rows, self.config = rows, config
         self._elements = Elements(rows)
         self.is_endless = rows.length >= ENDLESS
         self.num_examples = ENDLESS if self.is_endless else self._elements.num_examples
@@ -152,13 +152,36 @@ class GrainSequence(LoaderSequence):
             positions.append(self._elements.starts_of(elements) + within)
         return np.concatenate(which), np.concatenate(positions)
 
+    def starts_of(self, elements: int) -> int:
+        """Return how many examples the first `elements` elements hold."""
+        return int(self._elements.starts_of(np.array([elements]))[0])
+
+    def elements_before(self, position: int) -> int:
+        """Return how many elements the examples before a position are.
+
+        Raises:
+            UsageError: it is not the first of an element.
+        """
+        if not 0 <= position <= self.num_examples:
+            raise UsageError(f"position {position} of {self.num_examples}")
+        if position == self.num_examples:
+            return self._elements.num_batches
+        steps, within = self._elements.steps_of(np.array([position]))
+        if within[0]:
+            start = position - int(within[0])
+            raise UsageError(
+                f"position {position} is in the midst of a batch, and a state is between two; "
+                f"that batch begins at {start}"
+            )
+        return int(steps[0])
+
     def num_again(self, all_hosts: Sequence[LoaderSequence]) -> int:
         """Return how many examples Grain's shuffles yield in place of others.
 
         A window that reaches beyond the epoch takes examples of the next one, and of a few sizes
         the shuffle is no permutation.
         """
-        config = self._config
+        config = self.config
         if config.stages is not None:
             return 0
         window, total = config.buffer, config.num_examples
@@ -181,7 +204,7 @@ class GrainSequence(LoaderSequence):
 
     def _from(self, number: int) -> Int64s:
         """Return the examples of this host that come from a number of all hosts on."""
-        first = max(0, -(-(number - self._config.host) // self._config.num_hosts)) if number else 0
+        first = max(0, -(-(number - self.config.host) // self.config.num_hosts)) if number else 0
         return self.indices_at(np.arange(first, self.num_examples))
 
 

@@ -17,11 +17,12 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
 from shardctl.loaders.grain_shuffle import is_permutation, shuffled, unshuffled
+from shardctl.loaders.loader_sequence import ENDLESS
 
 ALL = (1 << 63) - 1  # the length of what has no end: sys.maxsize, as in Grain
 NUM_SEEDS = 1 << 32
 _PIECE = 1 << 16  # elements that are looked through together
-_MOST_IN_VAIN = 1 << 24  # examples of which none passes a filter
+_MOST_IN_VAIN = 1 << 22  # examples of which none passes a filter
 _NO_OVERFLOW = 1 << 62
 
 
@@ -44,7 +45,8 @@ class Rows(ABC):
     """A dataset as its elements from 0 on.
 
     length: `len(ds)`, or how many elements its iterator yields; `ALL` without end.
-    width, regular: the first `regular` elements hold `width` examples each; `ALL` where all do.
+    width, regular: the first `regular` elements hold `width` examples each; `ALL` where all do. A
+        width of 1 is also that of elements which hold one or, behind a filter, none.
     epoch: examples of the first epoch, where `repeats` says that there are several.
     shuffles, is_uniform, among: as in `LoaderSequence`.
     """
@@ -147,9 +149,11 @@ class ShuffledRows(Moved):
 
     def __init__(self, of: Rows, size: int, seed: int, *, wraps: bool) -> None:
         super().__init__(of)
-        # Of what has no end Grain's index is 64 bits wide, and its shuffle is of 32.
         if size >= NUM_SEEDS:
-            raise UsageError(f"shuffle: Grain shuffles at most {NUM_SEEDS - 1} elements")
+            raise UsageError(
+                f"shuffle: the order of more than {NUM_SEEDS - 1} elements, and of what has no "
+                "end, is not known here; shuffle before repeat"
+            )
         self.size, self.seed, self.wraps = size, seed, wraps
         self.shuffles = True
         self.is_uniform = wraps and is_permutation(size) if wraps else of.is_uniform
@@ -262,8 +266,9 @@ class SlicedRows(Moved):
         return here, places[here] + epochs[here] * self.length
 
     def reach(self, stop: int) -> int:
-        if stop <= self.length and self.kept.step > 0:
-            return self.kept.start + (stop - 1) * self.kept.step + 1 if stop else 0
+        if stop <= self.length:
+            first = self.kept[:stop]
+            return max(first[0], first[-1]) + 1 if first else 0
         return -(-stop // max(self.length, 1)) * self.of.length
 
     @property
@@ -357,8 +362,9 @@ class PassedRows(Moved):
 
     def __init__(self, of: Rows) -> None:
         super().__init__(of, ALL)
-        self._kept, self._looked, self.regular = np.empty(0, np.int64), 0, ALL
-        if of.length < ALL:
+        self._kept, self._looked = np.empty(0, np.int64), 0
+        self.regular = ALL if of.width == 1 else 0
+        if of.length < ENDLESS:
             self._look(ALL)
             self.length = len(self._kept)
         self.epoch = int(np.searchsorted(self._kept, of.epoch)) if of.repeats else self.length
@@ -371,7 +377,7 @@ class PassedRows(Moved):
             pieces.append(kept)
             found, self._looked = found + len(kept), self._looked + len(numbers)
             vain = 0 if len(kept) else vain + len(numbers)
-            if vain > _MOST_IN_VAIN and self.of.length >= ALL:
+            if vain > _MOST_IN_VAIN and self.of.length >= ENDLESS:
                 raise UsageError(f"filter: of {vain:,} examples none passes, and there is no end")
         self._kept = np.concatenate(pieces)
 
@@ -490,7 +496,9 @@ class MergedRows(Rows):
         self.repeats = is_deal and rows[0].repeats
         self.among = tuple(dict.fromkeys(piece for row in rows for piece in row.among))
         self.width, self.regular = rows[0].width, 0
-        if all(row.width == self.width for row in rows):
+        if any(row.width != self.width for row in rows):
+            self.width = 0
+        else:
             ends = [
                 int(self.number_of(place, np.array([row.regular]))[0])
                 for place, row in enumerate(rows)

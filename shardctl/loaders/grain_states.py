@@ -22,7 +22,13 @@ from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.stages.stages import Pipeline
 
 _FIRST = (0, 2, 16)  # before it states of windows and workers have other fields
-_AS_BEFORE = (ast.Seed, ast.Map, ast.Prefetch, ast.WithOptions)
+_AS_BEFORE = (ast.Seed, ast.Map, ast.Prefetch, ast.WithOptions, ast.Workers)
+# Those that count themselves, and what they call it.
+_COUNTERS: dict[type[Any], str] = {
+    ast.MapWithIndex: "counter",
+    ast.RandomMap: "index_for_rng",
+    ast.LimitIterDataset: "count_elements_read",
+}
 _LAST_SEEN = "last_seen_indices"
 
 
@@ -125,31 +131,22 @@ class _Place:
 
     def state(self, count: int) -> dict[str, Any]:
         """Return the state after so many elements."""
-        match part := self._part:
-            case ast.Workers() if part.workers:
-                return self._turns(count)
-            case ast.InterleaveIterDataset():
-                return self._turns(count)
-            case ast.Mix() if part.kinds == {"iter"}:
-                taken = self._taken(count)
-                parents = [one.state(own) for one, own in zip(self.inputs, taken, strict=True)]
-                return {"parents": parents, "index": count, "stop": False}
-            case ast.Zip() if part.kinds == {"iter"}:
-                return {"parents": [one.state(count) for one in self.inputs]}
-            case ast.Workers() | ast.Seed() | ast.Prefetch() | ast.WithOptions():
-                return self.before.state(count)
-            case ast.MapWithIndex():
-                return {"parent": self.before.state(count), "counter": count}
-            case ast.RandomMap():
-                return {"parent": self.before.state(count), "index_for_rng": count}
-            case ast.Map():
-                return self.before.state(count)
+        part, counter = self._part, _COUNTERS.get(type(self._part))
+        if self._takes_turns:
+            return self._turns(count)
+        if self._combines:
+            several = self._taken(count) if isinstance(part, ast.Mix) else count
+            inputs = zip(self.inputs, np.broadcast_to(several, len(part.inputs)), strict=True)
+            parents = {"parents": [one.state(int(own)) for one, own in inputs]}
+            ends = {"index": count, "stop": False} if isinstance(part, ast.Mix) else {}
+            return parents | ends
+        if counter is not None:
+            return {"parent": self.before.state(count), counter: count}
+        match part:
             case ast.Batch():
                 return self.before.state(min(count * part.batch_size, self.before.rows.length))
             case ast.Filter():
                 return self.before.state(_read(self.rows, count))
-            case ast.LimitIterDataset():
-                return {"parent": self.before.state(count), "count_elements_read": count}
             case ast.RepeatIterDataset():
                 epoch, within = divmod(count, max(self.before.rows.length, 1))
                 return {"parent": self.before.state(within), "epoch": epoch}
@@ -161,7 +158,20 @@ class _Place:
                     "window_index": window,
                     "pos_in_window": within,
                 }
+        if isinstance(part, _AS_BEFORE):
+            return self.before.state(count)
         return {"next_index": _read(self._iterated, count)}
+
+    @property
+    def _takes_turns(self) -> bool:
+        part = self._part
+        is_workers = isinstance(part, ast.Workers) and part.workers > 0
+        return is_workers or isinstance(part, ast.InterleaveIterDataset)
+
+    @property
+    def _combines(self) -> bool:
+        part = self._part
+        return isinstance(part, ast.Mix | ast.Zip) and part.kinds == {"iter"}
 
     @property
     def _iterated(self) -> Rows:
@@ -169,43 +179,26 @@ class _Place:
 
     def elements(self, state: Any) -> int:
         """Return after how many elements a state is."""
-        part = self._part
         try:
-            found = self._elements(part, state)
-        except (KeyError, TypeError, AttributeError):
+            found = self._elements(state)
+        except (KeyError, TypeError, AttributeError, ValueError):
             known = choices(state) if isinstance(state, Mapping) else repr(state)[:40]
             raise UsageError(f"the state is of another chain than this one: {known}") from None
         if not 0 <= found <= self.rows.length:
             raise UsageError(f"the state is of another chain: {found} elements of it")
         return found
 
-    def _elements(self, part: Any, state: Any) -> int:
-        match part:
-            case ast.InterleaveIterDataset() | ast.Workers() if self.inputs[1:]:
-                states = state["iterators_in_use_states"]
-                taken = [
-                    0 if own is None else one.elements(own)
-                    for one, own in zip(self.inputs, states, strict=True)
-                ]
-                if taken != self._taken(sum(taken)):
-                    raise UsageError(f"the state is of other turns: {taken} elements of each")
-                return sum(taken)
-            case ast.Workers() if part.workers:
-                return self.inputs[0].elements((state["iterators_in_use_states"] or [None])[0])
-            case ast.Mix() if part.kinds == {"iter"}:
+    def _elements(self, state: Any) -> int:
+        part, counter = self._part, _COUNTERS.get(type(self._part))
+        if self._takes_turns:
+            return self._elements_in_turn(state)
+        if self._combines:
+            if isinstance(part, ast.Mix):
                 return int(state["index"])
-            case ast.Zip() if part.kinds == {"iter"}:
-                return self.inputs[0].elements(state["parents"][0])
-            case ast.LimitIterDataset():
-                return int(state["count_elements_read"])
-            case ast.MapWithIndex() | ast.RandomMap():
-                return self.before.elements(state["parent"])
-            case ast.RepeatIterDataset():
-                own = self.before.elements(state["parent"])
-                return int(state["epoch"]) * self.before.rows.length + own
-            case ast.WindowShuffleIterDataset():
-                start = self.before.elements(state["parent_window_start_state"])
-                return start + int(state["pos_in_window"])
+            return self.inputs[0].elements(state["parents"][0])
+        if counter is not None:
+            return int(state[counter])
+        match part:
             case ast.Batch():
                 size, own = part.batch_size, self.before.elements(state)
                 if own % size and own != self.before.rows.length:
@@ -213,14 +206,32 @@ class _Place:
                 return min(-(-own // size), self.rows.length)
             case ast.Filter():
                 return _passed(self.rows, self.before.elements(state))
-            case ast.Workers() | ast.Seed() | ast.Map() | ast.Prefetch() | ast.WithOptions():
-                return self.before.elements(state)
+            case ast.RepeatIterDataset():
+                own = self.before.elements(state["parent"])
+                return int(state["epoch"]) * self.before.rows.length + own
+            case ast.WindowShuffleIterDataset():
+                start = self.before.elements(state["parent_window_start_state"])
+                return start + int(state["pos_in_window"])
+        if isinstance(part, _AS_BEFORE):
+            return self.before.elements(state)
         return _passed(self._iterated, int(state["next_index"]))
+
+    def _elements_in_turn(self, state: Any) -> int:
+        self._check_turns()
+        states = state["iterators_in_use_states"] or [None]
+        # None is one that has not begun.
+        taken = [
+            0 if own is None else one.elements(own)
+            for one, own in zip(self.inputs, states, strict=True)
+        ]
+        if taken != self._taken(sum(taken)):
+            raise UsageError(f"the state is of other turns: {taken} elements of each")
+        return sum(taken)
 
     def _taken(self, count: int) -> list[int]:
         """Return how many elements of each input are among the first `count`."""
         merged = self.rows
-        if not isinstance(merged, MergedRows):
+        if not isinstance(merged, MergedRows) or len(self.inputs) == 1:
             return [count]
         return [
             bisect_left(
@@ -232,13 +243,11 @@ class _Place:
         ]
 
     def _turns(self, count: int) -> dict[str, Any]:
-        part, inputs = self._part, self.inputs
-        self._check_version(part.name)
+        inputs = self.inputs
+        self._check_turns()
         number = len(inputs)
-        if getattr(part, "cycle_length", number) < number:
-            raise UsageError(f"{part.name}: its state is not known of more datasets than a cycle")
         merged, slot = self.rows, 0
-        if isinstance(merged, MergedRows) and count < merged.length:
+        if isinstance(merged, MergedRows) and number > 1 and count < merged.length:
             slot = int(merged.route(np.array([count]))[0][0])
         taken = self._taken(count)
         return {
@@ -251,6 +260,12 @@ class _Place:
             "exhausted": [0] * number,
             "future_states": {},
         }
+
+    def _check_turns(self) -> None:
+        part, number = self._part, len(self.inputs)
+        self._check_version(part.name)
+        if getattr(part, "cycle_length", number) < number:
+            raise UsageError(f"{part.name}: its state is not known of more datasets than a cycle")
 
     def _check_version(self, name: str) -> None:
         version = self.reading.config.version

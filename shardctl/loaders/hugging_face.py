@@ -73,16 +73,10 @@ def as_chain(config: LoaderConfig) -> LoaderConfig:
     if config.shares:
         strategy = STRATEGIES.get(config.host_by, "auto")
         stages.append(calls.SplitByNode(strategy=strategy))  # type: ignore[arg-type]
-    source = LoaderSource(
-        first=0,
-        lengths=config.lengths,
-        shard_lengths=config.shard_lengths,
-        file_format=config.file_format,
-    )
-    pipeline = Pipeline(stages=tuple(stages))
-    return replace(
-        config, streaming=config.streams, stages=pipeline, sources={pipeline.source: source}
-    )
+    lengths, read, of = config.lengths, config.shard_lengths, config.file_format
+    source = LoaderSource(first=0, lengths=lengths, shard_lengths=read, file_format=of)
+    chain = Pipeline(stages=tuple(stages))
+    return replace(config, streaming=config.streams, stages=chain, sources={Read(): source})
 
 
 # What `split_dataset_by_node` calls the ways to share.
@@ -90,68 +84,22 @@ STRATEGIES = {"files": "shards", "examples": "examples"}
 
 
 def _check_settings(config: LoaderConfig) -> None:
-    """Refuse settings that have no chain, in the words of the command line."""
+    """Refuse settings that have no chain; what their chain has not, the chain refuses."""
     if config.seed is not None and config.seed < 0:
         raise refused("{}: NumPy seeds are 0 or more", option("shuffle_seed", config.seed))
-    if config.streams:
-        _check_streaming(config, eras.era_of(config.version))
-        return
-    if config.streaming is False and config.buffer is not None:
-        raise refused(
-            "{streaming=False} reads by index, and {} is of a stream; leave out one of them",
-            option("buffer", config.buffer),
+    if config.seed is None and config.buffer is not None:
+        raise UnpredictableOrderError(
+            "IterableDataset.shuffle without a seed draws another order each time; "
+            f"{option('buffer', config.buffer)} needs --shuffle-seed N"
         )
-    if config.host_by != "even":
+    if config.seed is None and config.input_shards is not None:
+        given = option("input_shards", config.input_shards)
+        raise refused("{} is read with {shuffle_seed=N} only", given)
+    if config.host_by != "even" and not config.streams:
         raise refused(
             "{}: split_dataset_by_node gives each host one run of a Dataset; "
             "{host_by=even}, or {streaming=True}",
             option("host_by", config.host_by),
-        )
-    if config.input_shards is not None:
-        raise refused("{} needs {streaming=True}", option("input_shards", config.input_shards))
-
-
-def _check_streaming(config: LoaderConfig, era: eras.Era) -> None:
-    if config.buffer is not None:
-        if config.seed is None:
-            raise UnpredictableOrderError(
-                "IterableDataset.shuffle without a seed draws another order each time; "
-                f"{option('buffer', config.buffer)} needs --shuffle-seed N"
-            )
-        if config.buffer < 1:
-            raise refused(
-                "{}: the shuffle buffer holds 1 example or more", option("buffer", config.buffer)
-            )
-    if config.input_shards is not None:
-        given = option("input_shards", config.input_shards)
-        if config.seed is None:
-            raise refused("{} is read with {shuffle_seed=N} only", given)
-        _check_in_turn(config.version, era, given)
-    if config.shares and config.host_by != "even":
-        _check_strategy(config.version, era, option("host_by", config.host_by))
-        if config.host_by == "files" and len(config.lengths_of_shards) < config.num_hosts:
-            raise refused(
-                "{host_by=files}: datasets refuses strategy='shards' for {} shards on {} "
-                "hosts; {host_by=even} shares the examples",
-                len(config.lengths_of_shards),
-                config.num_hosts,
-            )
-
-
-def _check_in_turn(version: str, era: eras.Era, given: object) -> None:
-    if era.interleave == "never":
-        raise UsageError(
-            f"{given}: datasets {version} reads one shard after the other; "
-            "max_buffer_input_shards came with 5.0.0"
-        )
-
-
-def _check_strategy(version: str, era: eras.Era, given: object) -> None:
-    if not era.has_strategy:
-        raise refused(
-            "{}: split_dataset_by_node of datasets {} has no strategy; it came with 5.1.0",
-            given,
-            version,
         )
 
 
@@ -277,20 +225,16 @@ class _Chain:
     def _split(self, stage: calls.SplitByNode, found: Stream) -> Stream:
         rank, count = self._part(stage.name, stage.world_size, stage.rank)
         strategy: str = stage.strategy
+        version = self._config.version
         if found.by_index:
-            n = len(found.row)
-            share = loader_sequence.even_share(n, rank, count)
             if strategy != "auto":
                 raise UsageError(f"{stage.name}: a Dataset is split by strategy='auto' only")
-            if n and not share:
-                raise refused(
-                    "{}: datasets raises IndexError for a host that gets none of {} examples",
-                    option("host", f"{rank}/{count}"),
-                    n,
-                )
-            return self._rows(found.row[share.start : share.stop])
-        if strategy != "auto":
-            _check_strategy(self._config.version, self.era, f"strategy={strategy!r}")
+            return self._rows(found.row[_run_of(stage.name, len(found.row), rank, count)])
+        if strategy != "auto" and not self.era.has_strategy:
+            raise UsageError(
+                f"strategy={strategy!r}, --host-by: it came with datasets 5.1.0, and this is "
+                f"{version}; without it hosts share evenly"
+            )
         if found.world_size:
             if strategy not in ("auto", found.strategy):
                 raise UsageError(f"{stage.name}: datasets refuses another strategy the second time")
@@ -321,10 +265,9 @@ class _Chain:
                 row = row[self._shard_of_rows(stage, n)]
             case calls.Skip() | calls.Take():
                 is_take = isinstance(stage, calls.Take)
-                if stage.n > n and not (is_take and not self._before(5, 2)):
-                    raise UsageError(
-                        f"{stage.name}: datasets raises IndexError: n={stage.n} of {n}"
-                    )
+                most = n if is_take else n - 1
+                if n and stage.n > most and (not is_take or self._before(5, 2)):
+                    raise UsageError(f"{stage.name}: datasets raises IndexError: {stage.n} of {n}")
                 row = row[: stage.n] if is_take else row[stage.n :]
             case calls.ToIterable():
                 return self._to_stream(stage, row)
@@ -333,20 +276,13 @@ class _Chain:
             case calls.Repeat() | calls.Batch() | calls.Filter():
                 row = self._node(stage, found).read()
                 if n and isinstance(stage, calls.Batch) and not len(row):
-                    raise UsageError(
-                        "batch: of a Dataset without a whole batch datasets drops none"
-                    )
+                    raise UsageError("batch: datasets drops nothing where no batch is whole")
         return self._rows(row)
 
     def _shard_of_rows(self, stage: calls.Shard, n: int) -> slice:
         index, count = self._part(stage.name, stage.num_shards, stage.index)
-        share = loader_sequence.even_share(n, index, count)
         contiguous = not self._before(3, 1) if stage.contiguous is None else stage.contiguous
-        if contiguous and n and not share:
-            raise UsageError(
-                f"shard: datasets raises IndexError: no part {index} of {count} of {n}"
-            )
-        return slice(share.start, share.stop) if contiguous else slice(index, None, count)
+        return _run_of(stage.name, n, index, count) if contiguous else slice(index, None, count)
 
     def _to_stream(self, stage: calls.ToIterable, row: Int64s | range) -> Stream:
         n, count = len(row), stage.num_shards
@@ -389,23 +325,20 @@ class _Chain:
                 drops, of = stage.drop_last_batch, self.elements
                 return streams.Batched(size=stage.batch_size, drops=drops, elements=of, **given)
             case calls.Filter():
-                return streams.Filtered(passes=self._passes(stage), **given)
+                assert self._config.kept is not None
+                passes, of = self._config.kept(stage), self.elements
+                return streams.Filtered(passes=passes, elements=of, **given)
             case calls.Map():
                 return streams.Mapped(**given)
-            case calls.Columns() if not isinstance(stage, calls.FlattenIndices):
+            case calls.WithFormat() if stage.type in ("arrow", "pandas", "polars"):
+                raise UsageError(f"with_format({stage.type!r}): a stream then maps whole tables")
+            case calls.Reshard() if found.node.has_tables:
+                raise UsageError("reshard: how many row groups the files have is not known here")
+            case calls.Columns() | calls.WithFormat() | calls.Reshard() if not isinstance(
+                stage, calls.FlattenIndices
+            ):
                 return found.node
         raise UsageError(f"{stage.name}: a Dataset has this call, and a stream has not")
-
-    def _passes(self, stage: calls.Filter) -> Callable[[Int64s], Int64s]:
-        assert self._config.kept is not None
-        passes = self._config.kept(stage)
-
-        def of(elements: Int64s) -> Int64s:
-            if self.elements.has_batches(elements):
-                raise UsageError("filter: its file is of single examples; put it before batch")
-            return passes(elements)
-
-        return of
 
     def _shuffled(self, stage: calls.Shuffle, found: Stream) -> Stream:
         era, config = self.era, self._config
@@ -417,8 +350,11 @@ class _Chain:
         ):
             raise UsageError("shuffle: of rows and tables together it depends on the tables' sizes")
         given = stage.max_buffer_input_shards
-        if given is not None:
-            _check_in_turn(config.version, era, f"max_buffer_input_shards={given}")
+        if given is not None and era.interleave == "never":
+            raise UsageError(
+                f"max_buffer_input_shards={given}, --input-shards: datasets {config.version} reads "
+                "one shard after the other; it came with 5.0.0"
+            )
         in_turn = eras.DEFAULT_INPUT_SHARDS if given is None else given
         rng = np.random.default_rng(stage.seed)
         shuffled = found.shuffle(rng, buffer, 1 if era.interleave == "never" else in_turn)
@@ -430,6 +366,17 @@ class _Chain:
             if config.arrow is None and self._plain:
                 self.assumed.append(eras.ROWS)
         return shuffled
+
+
+def _run_of(name: str, n: int, index: int, count: int) -> slice:
+    """Return the run of a Dataset that is one part of several."""
+    share = loader_sequence.even_share(n, index, count)
+    if n and not share:
+        raise UsageError(
+            f"{name}: datasets raises IndexError for part {index} of {count}, which gets none of "
+            f"{n} examples"
+        )
+    return slice(share.start, share.stop)
 
 
 def _at(row: Int64s | range, places: Int64s | slice) -> Int64s | range:
@@ -596,25 +543,27 @@ def _epoch_by_epoch(
 
     times_read: how many times as many examples are read as are yielded.
     """
-    block, drops = config.batch or 1, config.drop_remainder
+    block = config.batch or 1
     # Epochs may differ in size: another shuffle of the shards gives other shards to this host or
     # worker.
     sizes = [[one.count() for one in each] for each in workers]
     _check_size(max(map(sum, sizes), default=0) * times_read)
-    kept = [[size // block * block if drops else size for size in each] for each in sizes]
-    totals = [sum(each) for each in kept]
+    if config.drop_remainder:
+        sizes = [[size // block * block for size in each] for each in sizes]
+    totals = [sum(each) for each in sizes]
     batches: loader_sequence.Batches | None = None
-    if batched:
-        steps = [read(number)[1] for number in range(len(workers))]
+    # Equal epochs and no workers: batches are in closed form.
+    if config.batch is not None and not batched and len(set(totals)) == 1 == max(map(len, sizes)):
+        batches = loader_sequence.EqualBatches(totals[0], block, epochs=len(totals))
+    elif config.batch is not None or batched:
+        # Of examples only lengths are needed, so arrays of one byte an example stand in.
+        steps = (
+            [read(number)[1] for number in range(len(workers))]
+            if batched
+            else [in_turn([np.empty(size, np.int8) for size in each], block)[1] for each in sizes]
+        )
         batches = loader_sequence.UnequalBatches(np.concatenate([_NONE, *steps]))
         totals = [int(each.sum()) for each in steps]
-    # Equal epochs and no workers: batches are in closed form.
-    elif config.batch is not None and len(set(totals)) == 1 == max(map(len, kept)):
-        batches = loader_sequence.EqualBatches(totals[0], block, epochs=len(totals))
-    elif config.batch is not None:
-        # Only lengths are needed, so arrays of one byte an example stand in.
-        lengths = [in_turn([np.empty(size, np.int8) for size in each], block)[1] for each in kept]
-        batches = loader_sequence.UnequalBatches(np.concatenate([_NONE, *lengths]))
     return loader_sequence.EpochByEpoch(totals, lambda number: read(number)[0], batches=batches)
 
 

@@ -235,6 +235,23 @@ class FlattenIndices(Columns):
     name = "flatten_indices"
 
 
+class WithFormat(parts.Stage):
+    """`ds.with_format(type)`: keeps the order; of tables, as "arrow", a map keeps these too."""
+
+    name = "with_format"
+    effect = "keeps the order"
+    keeps_order = True
+    takes_anything = True
+    type: str | None = None
+
+
+class Reshard(parts.Stage):
+    """`ds.reshard()`: of a generator nothing; Parquet files fall into their row groups."""
+
+    name = "reshard"
+    effect = "splits the shards of files further"
+
+
 class ToIterable(parts.Stage):
     """`ds.to_iterable_dataset(num_shards)`: a stream of tables, in shards of nearly one length."""
 

@@ -189,6 +189,7 @@ class Batched(Mapped):
 class Filtered(Mapped):
     """`FilteredExamplesIterable`, of what `passes` by a file."""
 
+    elements: Elements
     passes: Callable[[Int64s], Int64s]
     count = Node.count
 
@@ -196,7 +197,9 @@ class Filtered(Mapped):
         asked = most and most + 1
         while True:
             read = self.inputs[0].read(asked)
-            found = read[self.passes(read) != 0]
+            if self.elements.has_batches(read):
+                raise UsageError("filter: its file is of single examples; put it before batch")
+            found: Int64s = read[self.passes(read) != 0]
             if asked is None or len(read) < asked or len(found) >= asked - 1:
                 return found
             if (asked := 2 * asked) > MAX_BUFFER:
@@ -485,7 +488,8 @@ class Stream:
         shards, count = (node or self.node).num_shards, self.world_size or 1
         if self.strategy == "shards" and shards < count:
             raise UsageError(
-                f"datasets refuses strategy='shards' for {shards} shards, {count} nodes"
+                f"strategy='shards', --host-by files: datasets refuses it for {shards} shards on "
+                f"{count} hosts; 'auto', --host-by even, shares the examples"
             )
         return self.strategy == "shards" or (self.strategy == "auto" and shards % count == 0)
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 # How a Trainer shares an `IterableDataset`: accelerate/data_loader.py, DataLoaderDispatcher (one
-# process reads, and deals its batches in turn) and IterableDataset.shard.
+# process reads, and deals its batches in turn) and IterableDatasetShard.
 _DEALT_STREAM = (
-    "the order in which Accelerate and its Trainer share a stream among processes is not known "
-    "here; share it with split_dataset_by_node, and use --loader hf"
+    "a stream of Accelerate and its Trainer is a chain, as in --stages 'IterableDataset | "
+    "DataLoader(8) | prepare'; one that split_dataset_by_node shares is that of --loader hf"
 )
 
 LoaderName = Literal[

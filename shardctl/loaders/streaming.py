@@ -408,7 +408,7 @@ def shuffled(
     staggers = rng.integers(0, int(0.75 * block), num_parts) if algo == "py1br" else None
     for number, node in enumerate(nodes):
         if algo == "py2s":
-            rng.shuffle(node)  # type: ignore[arg-type]
+            rng.shuffle(node)
         if staggers is None and algo != "py1b":
             _shuffle_each(ids, node, rng)
         mine = np.concatenate([ids[:0], *(ids[start:stop] for start, stop in node)])

@@ -112,10 +112,18 @@ class LoaderOrder(Order):
     def __getstate__(self) -> dict[str, Any]:
         # Orders go to worker processes by pickle, and closures cannot be pickled: rebuilt on
         # arrival.
-        return {**self.__dict__, "sequence": None}  # rules have functions of their own in them
+        # What is kept of stages is asked of this very order, which is not there before its parts.
+        config = replace(self.config, kept=None)
+        return {
+            **self.__dict__,
+            "config": config,
+            "sequence": None,
+        }  # rules have functions of their own in them
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, sequence=state["loader"].sequence(state["config"]))
+        self.__dict__.update(state)
+        self.config = replace(self.config, kept=self._kept)
+        self.sequence = self.loader.sequence(self.config)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -168,7 +176,7 @@ class LoaderOrder(Order):
 
     @property
     def batch_size(self) -> int | None:
-        """Number of examples in the first batch, which a chain may form; None where there is none."""
+        """Number of examples in the first batch, which a chain may form, too; None without."""
         if self.config.stages is None:
             return super().batch_size
         return len(self.positions_in_step(0)) if self.has_steps and self.num_steps else None

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from shardctl.base.arrays import spans
 from shardctl.base.columns import Answer
 from shardctl.base.text import counted, in_short
 from shardctl.base.tfds_rules import RuleSet
@@ -153,8 +154,7 @@ class ShardHashes:
         """Return the digests of a split's shards, `size` at a time."""
         # Little endian, so that the digests are the same on every machine.
         lengths, digests = np.array(split.shard_lengths, "<i8"), []
-        for start in range(0, split.num_shards, size):
-            stop = min(start + size, split.num_shards)
+        for start, stop in spans(0, split.num_shards, size):
             # An order does not depend on names, which a split made in Python may be without.
             names = "\0".join(split.filenames_between(start, stop) if split.files else ())
             data = f"{names}\0\0".encode("utf-8", "surrogatepass") + lengths[start:stop].tobytes()

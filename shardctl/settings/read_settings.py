@@ -184,7 +184,9 @@ class ReadSettings:
                 raise UsageError(f"--stages: {part.called} is no stage of {self.reader.title}")
         on_tf_data = self.reader.on_tf_data
         said = SHORT_FORM if on_tf_data else self.reader.in_stages
-        beside = [name for name in said if getattr(self, name) != _DEFAULTS[name]]
+        # No workers are what a loader has without a number.
+        kept = [name for name in said if name != "workers" or self.workers]
+        beside = [name for name in kept if getattr(self, name) != _DEFAULTS[name]]
         if on_tf_data and self.host is not None and self.host_mode.reads_all:
             beside.append("host_by")
         if beside:

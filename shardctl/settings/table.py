@@ -267,7 +267,11 @@ class Setting:
     def value_in_force(self, settings: Any, *, ordered: bool) -> object:
         """Return its value in a document, with the default that is in force."""
         # None in a document: no part of this pipeline reads the setting.
-        if self.field != "loader" and not self.is_read_by(settings.loader):
+        # The chain of another loader says some of them in its place.
+        asked = self.is_read_by(settings.loader)
+        if not settings.reader.on_tf_data:
+            asked = settings.takes(self.field)
+        if self.field != "loader" and not asked:
             return None
         if self.in_force is not None:
             return self.in_force(settings, ordered)

@@ -8,7 +8,7 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, spans
 from shardctl.tfdata.schedule import Schedule, build_schedule
 
 __all__ = ["Interleave", "InterleaveState"]
@@ -265,8 +265,7 @@ def read(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s
     if start < stop <= start + _PIECE:
         return read_piece(schedule, start, stop, first_ids)
     ids = np.empty(stop - start, dtype=np.int64)
-    for begin in range(start, stop, _PIECE):
-        end = min(begin + _PIECE, stop)
+    for begin, end in spans(start, stop, _PIECE):
         ids[begin - start : end - start] = read_piece(schedule, begin, end, first_ids)
     return ids
 

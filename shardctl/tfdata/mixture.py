@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.base.arrays import EqualByItems, Int64s, groups_of
+from shardctl.base.arrays import EqualByItems, Int64s, groups_of, spans
 from shardctl.base.tfds_rules import STATELESS_KEY
 from shardctl.errors import UsageError
 from shardctl.tfdata.philox import philox_rounds, philox_samples
@@ -335,8 +335,7 @@ class SampledChoices(EqualByItems):
     def between(self, start: int, stop: int) -> Int64s:
         """Return the input of each choice from `start` up to `stop`, int64."""
         choices = np.empty(stop - start, np.int64)
-        for first in range(start, stop, _TILE):
-            last = min(first + _TILE, stop)
+        for first, last in spans(start, stop, _TILE):
             choices[first - start : last - start] = self._tile(first, last)
         return choices
 

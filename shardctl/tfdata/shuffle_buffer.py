@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, spans
 from shardctl.base.progress import Progress
 from shardctl.base.tfds_rules import PHILOX_SAMPLES_PER_BLOCK as PER_BLOCK
 from shardctl.errors import UsageError
@@ -97,8 +97,7 @@ def replayed(
     """
     window = ShuffleWindow(num_elements, buffer_size, 0)
     order = np.empty(num_elements, window.contents().dtype)
-    for start in range(0, num_elements, DEFAULT_CHUNK_SIZE):
-        stop = min(num_elements, start + DEFAULT_CHUNK_SIZE)
+    for start, stop in spans(0, num_elements, DEFAULT_CHUNK_SIZE):
         order[start:stop] = window.advance(offsets(start, stop))
     return order
 
@@ -333,8 +332,8 @@ class ShuffleReplay:
         if start == stop:
             return
         window = self._at(start)
-        for chunk_start in range(start, stop, chunk_size):
-            taken = window.advance(self.offsets(chunk_start, min(stop, chunk_start + chunk_size)))
+        for span in spans(start, stop, chunk_size):
+            taken = window.advance(self.offsets(*span))
             yield taken.astype(np.int64, copy=False)
 
     def _at(self, start: int) -> ShuffleWindow:
@@ -343,9 +342,8 @@ class ShuffleReplay:
         lookback = size * (_LOOKBACK_OF_SMALL if size < _SMALL else _LOOKBACK)
         begin = max(0, start - lookback)
         window = ShuffleWindow(self.num_elements, size, begin)
-        for chunk_start in range(begin, start, DEFAULT_CHUNK_SIZE):
-            chunk_stop = min(start, chunk_start + DEFAULT_CHUNK_SIZE)
-            window.advance(self.offsets(chunk_start, chunk_stop))
+        for span in spans(begin, start, DEFAULT_CHUNK_SIZE):
+            window.advance(self.offsets(*span))
         if begin == 0:
             return window
         # A window that is opened midway has the numbers of its places for what was moved there.

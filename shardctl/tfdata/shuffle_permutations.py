@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, spans
 from shardctl.base.tfds_rules import PHILOX_SAMPLES_PER_BLOCK as SAMPLES_PER_BLOCK
 from shardctl.tfdata.philox import philox_rounds
 from shardctl.tfdata.shuffle_buffer import (
@@ -79,8 +79,7 @@ def _places(num_elements: int, seeds: Seeds) -> NDArray[np.uint32]:
     tile = max(1, _LANES // count)
     (key_0, key_1), (low, high) = (np.ascontiguousarray(part) for part in _words(seeds))
     room = np.empty((6, min(tile, num_blocks), count), np.uint64)
-    for start in range(0, num_blocks, tile):
-        stop = min(start + tile, num_blocks)
+    for start, stop in spans(0, num_blocks, tile):
         words, scratch = room[:4, : stop - start], room[4:, : stop - start]
         words[0] = np.arange(start, stop, dtype=np.uint64)[:, None]
         words[1] = 0

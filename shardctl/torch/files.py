@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -79,9 +78,6 @@ class RecordFiles:
         record = int(self._last[row] - (self._ends[row] - index))
         read = self._of_parquet if self._form == "parquet" else self._of_archive
         return read(self._paths[row], int(self._lengths[row]), record)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (self[index] for index in range(len(self)))
 
     def __repr__(self) -> str:
         return f"RecordFiles({self._name})"

@@ -150,3 +150,13 @@ def _axe() -> str:
     import axe_playwright_python
 
     return Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
+
+
+# Boxes of text have the height of a whole font, of which letters fill the middle.
+_FAULTS = Path(__file__).with_name("geometry.js").read_text("utf-8")
+
+
+def faults(page: Any) -> list[str]:
+    """Return what of a page overlaps, is cut or sticks out, a line each; none where all is well."""
+    found: list[str] = page.evaluate(_FAULTS)
+    return found

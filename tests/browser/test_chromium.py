@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.chromium import open_all, opened, violations
-from tests.browser.geometry import faults
+from tests.browser.chromium import faults, open_all, opened, violations
 
 pytestmark = pytest.mark.long
 

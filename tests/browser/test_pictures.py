@@ -11,8 +11,7 @@ import pytest
 import shardctl
 from shardctl.draw.picture import Picture, pictures_of
 from shardctl.draw.svg import svg_file
-from tests.browser.chromium import NARROW, WIDE, Scheme, opened, violations, widen
-from tests.browser.geometry import faults
+from tests.browser.chromium import NARROW, WIDE, Scheme, faults, opened, violations, widen
 from tests.draw.drawn import HOSTILE, picture
 
 pytestmark = pytest.mark.long

@@ -14,8 +14,7 @@ from shardctl.api.diff import compare_reports
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.verbs.report.answer import Report, report
 from shardctl.verbs.snapshot.answer import snapshot
-from tests.browser.chromium import NARROW, WIDE, Scheme, open_all, opened, violations, widen
-from tests.browser.geometry import faults
+from tests.browser.chromium import NARROW, WIDE, Scheme, faults, open_all, opened, violations, widen
 from tests.verbs.diff.diff_cases import dataset_of
 
 # Pages that tests open: an ordinary report, one that lacks parts, hostile ones, comparisons.

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.byte_sources import in_memory
 from tests.cli.conftest import Shardctl
 from tests.golden import listed
-from tests.remote_copies import in_memory
 from tests.tfds_datasets import write_dataset
 
 LENGTHS = {"train": [30, 0, 50, 20], "test": [7, 6]}
@@ -39,9 +39,7 @@ def there(data: Path) -> str:
 
 
 ORDER = ("--shuffle-seed", "3", "--buffer", "10", "--buffer-seed", "4", "--batch", "8")
-COMMANDS: tuple[tuple[str, ...], ...] = listed(
-    Path(__file__).with_name("remote_data.txt"), globals()
-)
+COMMANDS = listed(Path(__file__).with_name("remote_data.txt"), globals())
 
 
 def answer(shardctl: Shardctl, place: str, command: tuple[str, ...]) -> tuple[str, str, int]:

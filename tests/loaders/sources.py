@@ -31,8 +31,9 @@ def main(paths: list[str]) -> None:
 
         for info in place.iterdir():
             found = re.fullmatch(r"(\w+)-(.+)\.dist-info", info.name)
-            if found and found[1] in sources and public_version(found[2]) in proven_of(found[1]):
-                known = sources[found[1]]
+            name = found[1].replace("_", "-") if found else ""
+            if found and name in sources and public_version(found[2]) in proven_of(name):
+                known = sources[name]
                 digest = source_digest(known["decides"], read)
                 known["versions"][public_version(found[2])] = digest
     for package, known in sources.items():

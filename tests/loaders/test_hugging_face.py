@@ -12,9 +12,12 @@ import pytest
 from shardctl.errors import UnpredictableOrderError
 from shardctl.loaders.hugging_face import hugging_face_sequence, stream_of
 from shardctl.loaders.hugging_face_eras import ERAS, changed_between, era_of, of_tables  # noqa: F401  # era_of: in the golden file
-from shardctl.loaders.hugging_face_streams import Stream, by_halves, in_turn, one_for_one
-from shardctl.loaders.loader_sequence import LoaderConfig
+from shardctl.loaders.hugging_face_streams import Stream, by_halves, one_for_one
+from shardctl.loaders.loader_sequence import LoaderConfig, in_turn
+from tests.cases import add_cases
 from tests.golden import assert_evaluated
+from tests.loaders.agreement import check_agreement
+from tests.loaders.hugging_face_chains import recorded
 
 STREAM: dict[str, Any] = {"streaming": True, "seed": 3, "buffer": 16}
 LENGTHS = (101, 57, 230, 12, 300, 99, 41)
@@ -159,10 +162,25 @@ def test_a_buffer_without_a_seed_is_open() -> None:
 
 
 def streaming(version: str, num_shards: int, **settings: Any) -> Stream:
-    given = {"lengths": np.full(num_shards, 5), "version": version, "streaming": True}
+    given: dict[str, Any] = {
+        "lengths": np.full(num_shards, 5),
+        "version": version,
+        "streaming": True,
+    }
     found = stream_of(LoaderConfig(**given, **settings))
     assert found is not None
     return found
+
+
+def test_chains_are_read_as_versions_read_them() -> None:
+    versions = set()
+    for version, text, config, batches in recorded():
+        batched = config.batch is not None or "batch(" in text
+        found = hugging_face_sequence(config)
+        check_agreement(found, batches, config.num_examples, batched=batched)
+        versions.add(version)
+        add_cases()
+    assert len(versions) >= 4
 
 
 @pytest.mark.parametrize("version", ["3.6.0", "4.8.5", "5.0.0", "5.2.0"])

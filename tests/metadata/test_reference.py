@@ -23,9 +23,9 @@ from shardctl.metadata.reference import (
     read_dataset,
     refs_found_again,
 )
+from tests.byte_sources import in_memory
 from tests.cases import FUZZ, check_cases, fuzzed, some
 from tests.golden import assert_answers, assert_evaluated
-from tests.remote_copies import in_memory
 from tests.strategies import error_line, shard_lengths, split_names, templates
 from tests.tfds_datasets import build_dataset
 

@@ -15,8 +15,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.tfdata.interleave import Interleave
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
-from tests.oracles import interleave_by_hand
-from tests.tfdata.shuffle_oracles import iterator_seeds
+from tests.tfdata.shuffle_oracles import interleave_by_hand, iterator_seeds
 
 # What a host reads.
 

@@ -9,31 +9,8 @@ from typing import Literal
 
 from hypothesis import strategies as st
 
+from shardctl.stages import stages as ast
 from shardctl.stages.part import Source, Stage
-from shardctl.stages.stages import (
-    Batch,
-    Cache,
-    ChooseFromDatasets,
-    Concatenate,
-    Filter,
-    Map,
-    Pipeline,
-    Prefetch,
-    Range,
-    Repeat,
-    SampleFromDatasets,
-    Scan,
-    Shard,
-    Shared,
-    Shuffle,
-    Skip,
-    Take,
-    Unbatch,
-    Values,
-    Window,
-    WithOptions,
-    Zip,
-)
 
 MOST_STAGES = 8
 MOST_EXAMPLES = 1500
@@ -56,7 +33,7 @@ class Sized:
 class RandomPipeline:
     """A pipeline, what its elements are, and how many there are at most; None has no end."""
 
-    pipeline: Pipeline
+    pipeline: ast.Pipeline
     element: Element = "example"
     most: int | None
 
@@ -117,7 +94,7 @@ def random_pipeline(
     if like is not None:
         made = drawing.alike(made, like)
     if made.most is None and not may_be_endless:
-        made = _then(made, Take(count=rng.randrange(1, 60)), most=60)
+        made = _then(made, ast.Take(count=rng.randrange(1, 60)), most=60)
     return made
 
 
@@ -144,7 +121,7 @@ def _then(
 ) -> RandomPipeline:
     pipeline = made.pipeline
     return RandomPipeline(
-        pipeline=Pipeline(source=pipeline.source, stages=(*pipeline.stages, *stages)),
+        pipeline=ast.Pipeline(source=pipeline.source, stages=(*pipeline.stages, *stages)),
         element=made.element if element is None else element,
         most=most,
     )
@@ -170,7 +147,7 @@ class _Drawing:
 
     def single(self) -> RandomPipeline:
         drawn = self.sources(self.rng)
-        return RandomPipeline(pipeline=Pipeline(source=drawn.source), most=drawn.num_examples)
+        return RandomPipeline(pipeline=ast.Pipeline(source=drawn.source), most=drawn.num_examples)
 
     def below(self, like: Element | None = None, *, endless: bool = False) -> RandomPipeline:
         sharing = self.habits.sharing if like in (None, "example") else 0.0
@@ -192,8 +169,8 @@ class _Drawing:
             made = random_pipeline(
                 self.rng, self.sources, self.habits, most_stages=2, like="example"
             )
-            source = Shared(label=f"d{len(known)}", pipeline=made.pipeline)
-            known.append(RandomPipeline(pipeline=Pipeline(source=source), most=made.most))
+            source = ast.Shared(label=f"d{len(known)}", pipeline=made.pipeline)
+            known.append(RandomPipeline(pipeline=ast.Pipeline(source=source), most=made.most))
         one = self.rng.choice(known)
         staged = self.stage(one)
         return staged if staged.element == "example" and staged.most is not None else one
@@ -205,14 +182,18 @@ class _Drawing:
         if like == "example":
             return made
         size = self.rng.randrange(1, 9)
-        return _then(made, Batch(size=size), most=made.most, element=("batch", "example", False))
+        return _then(
+            made, ast.Batch(size=size), most=made.most, element=("batch", "example", False)
+        )
 
     def mixture(self) -> RandomPipeline:
         rng, kind = self.rng, self.rng.choice(["zip", "sample", "sample", "choose"])
         if kind == "zip":
             parts = [self.below() for _ in range(rng.randrange(1, 4))]
             return RandomPipeline(
-                pipeline=Pipeline(source=Zip(inputs=tuple(part.pipeline for part in parts))),
+                pipeline=ast.Pipeline(
+                    source=ast.Zip(inputs=tuple(part.pipeline for part in parts))
+                ),
                 element=tuple(part.element for part in parts),
                 most=min(part.most or 0 for part in parts),
             )
@@ -224,7 +205,7 @@ class _Drawing:
         made: Source
         if kind == "sample":
             weights = tuple(rng.choice([1.0, 2.0, 0.1, rng.random() + 0.01]) for _ in parts)
-            made = SampleFromDatasets(
+            made = ast.SampleFromDatasets(
                 inputs=inputs,
                 weights=rng.choice([None, weights, weights]),
                 seed=self.seed(),
@@ -235,29 +216,29 @@ class _Drawing:
             choices, num_choices = self.choices(len(parts))
             endless = False
             most = num_choices
-            made = ChooseFromDatasets(
+            made = ast.ChooseFromDatasets(
                 inputs=inputs, choices=choices, stop_on_empty=rng.random() < 0.5
             )
         return RandomPipeline(
-            pipeline=Pipeline(source=made), element=like, most=None if endless else most
+            pipeline=ast.Pipeline(source=made), element=like, most=None if endless else most
         )
 
-    def choices(self, num_inputs: int) -> tuple[Pipeline, int]:
+    def choices(self, num_inputs: int) -> tuple[ast.Pipeline, int]:
         rng = self.rng
         stages: list[Stage] = []
         count = rng.randrange(1, 6)
         if rng.random() < 0.5:
             numbers = tuple(rng.randrange(num_inputs) for _ in range(rng.randrange(1, 20)))
-            source: Source = Values(values=numbers)
+            source: Source = ast.Values(values=numbers)
             length = len(numbers)
         else:
-            source, length = Range(stop=num_inputs), num_inputs
+            source, length = ast.Range(stop=num_inputs), num_inputs
         if rng.random() < 0.3:
-            stages.append(Shuffle(buffer=rng.randrange(1, 9), seed=rng.randrange(100)))
+            stages.append(ast.Shuffle(buffer=rng.randrange(1, 9), seed=rng.randrange(100)))
         if rng.random() < 0.7:
-            stages.append(Repeat(count=count))
+            stages.append(ast.Repeat(count=count))
             length *= count
-        return Pipeline(source=source, stages=tuple(stages)), length
+        return ast.Pipeline(source=source, stages=tuple(stages)), length
 
     def seed(self) -> int | None:
         if self.rng.random() < self.habits.seedless:
@@ -294,7 +275,7 @@ class _Drawing:
         buffers = [1, 2, 5, 16, 100, self.rng.randrange(1, 40)]
         if made.most is not None:
             buffers.append(-2)
-        stage = Shuffle(
+        stage = ast.Shuffle(
             buffer=self.rng.choice(buffers),
             seed=self.seed(),
             reshuffle=self.rng.choice([None, None, True, False]),
@@ -305,12 +286,14 @@ class _Drawing:
         if made.most is None:
             return made
         count = self.rng.choice([1, 2, 2, 3, 5, None])
-        return _then(made, Repeat(count=count), most=None if count is None else made.most * count)
+        return _then(
+            made, ast.Repeat(count=count), most=None if count is None else made.most * count
+        )
 
     def _batch(self, made: RandomPipeline) -> RandomPipeline:
         if not _even(made.element) or _width(made.element) > 8:
             return made
-        stage = Batch(size=self.rng.randrange(1, 9), drop_remainder=self.rng.random() < 0.4)
+        stage = ast.Batch(size=self.rng.randrange(1, 9), drop_remainder=self.rng.random() < 0.4)
         most = made.most if made.most is None else -(-made.most // stage.size)
         return _then(made, stage, most=most, element=("batch", made.element, stage.drop_remainder))
 
@@ -318,13 +301,13 @@ class _Drawing:
         if made.element == "example" or made.element[0] != "batch":
             return made
         most = made.most if made.most is None else made.most * 8
-        return _then(made, Unbatch(), most=most, element=made.element[1])
+        return _then(made, ast.Unbatch(), most=most, element=made.element[1])
 
     def _window(self, made: RandomPipeline) -> RandomPipeline:
         if made.most is None or made.element != "example":
             return made
         shift = self.rng.choice([None, 1, self.rng.randrange(1, 9)])
-        stage = Window(
+        stage = ast.Window(
             size=self.rng.randrange(1, 6),
             shift=shift,
             stride=self.rng.choice([1, 1, 2, 3]),
@@ -334,33 +317,35 @@ class _Drawing:
         return _then(made, stage, most=most, element=("batch", "example", stage.drop_remainder))
 
     def _scan(self, made: RandomPipeline) -> RandomPipeline:
-        return _then(made, Scan(), most=made.most)
+        return _then(made, ast.Scan(), most=made.most)
 
     def _take(self, made: RandomPipeline) -> RandomPipeline:
         count = self.rng.choice([-1, 0, 1, self.rng.randrange(30), self.rng.randrange(200)])
         if made.most is None:
             count = self.rng.randrange(60)
-        return _then(made, Take(count=count), most=made.most if made.most is not None else count)
+        return _then(
+            made, ast.Take(count=count), most=made.most if made.most is not None else count
+        )
 
     def _skip(self, made: RandomPipeline) -> RandomPipeline:
         return _then(
-            made, Skip(count=self.rng.choice([0, 1, self.rng.randrange(20)])), most=made.most
+            made, ast.Skip(count=self.rng.choice([0, 1, self.rng.randrange(20)])), most=made.most
         )
 
     def _shard(self, made: RandomPipeline) -> RandomPipeline:
         num_shards = self.rng.randrange(1, 5)
-        stage = Shard(num_shards=num_shards, index=self.rng.randrange(num_shards))
+        stage = ast.Shard(num_shards=num_shards, index=self.rng.randrange(num_shards))
         return _then(made, stage, most=made.most)
 
     def _cache(self, made: RandomPipeline) -> RandomPipeline:
-        return made if made.most is None else _then(made, Cache(), most=made.most)
+        return made if made.most is None else _then(made, ast.Cache(), most=made.most)
 
     def _map(self, made: RandomPipeline) -> RandomPipeline:
         calls: int | Literal["auto"] | None = None
         if self.habits.parallel:
             calls = self.rng.choice(_CALLS)
         scrambled = calls is not None and self.rng.random() < self.habits.scrambled
-        stage = Map(
+        stage = ast.Map(
             calls=calls, deterministic=False if scrambled else self.rng.choice([None, None, True])
         )
         return _then(made, stage, most=made.most)
@@ -368,10 +353,10 @@ class _Drawing:
     def _prefetch(self, made: RandomPipeline) -> RandomPipeline:
         sizes: Sequence[int | Literal["auto"]] = (0, 1, 3, "auto")
         size = self.rng.choice(sizes) if self.habits.parallel else 0
-        return _then(made, Prefetch(size=size), most=made.most)
+        return _then(made, ast.Prefetch(size=size), most=made.most)
 
     def _with_options(self, made: RandomPipeline) -> RandomPipeline:
-        stage = WithOptions(
+        stage = ast.WithOptions(
             deterministic=self.rng.choice([None, True]),
             fusion=self.rng.choice([None, True, False]),
             optimizations=self.rng.choice([None, None, True, False]),
@@ -384,11 +369,11 @@ class _Drawing:
         if made.most is None or made.element not in ("example", batches):
             return made
         other = self.below(made.element)
-        stage = Concatenate(other=other.pipeline)
+        stage = ast.Concatenate(other=other.pipeline)
         return _then(made, stage, most=made.most + (other.most or 0))
 
     def _filter(self, made: RandomPipeline) -> RandomPipeline:
         # Where a filter lets nothing pass of what has no end TensorFlow looks for it for ever.
         if made.most is None or made.element != "example":
             return made
-        return _then(made, Filter(kept="kept.txt"), most=made.most)
+        return _then(made, ast.Filter(kept="kept.txt"), most=made.most)

@@ -8,32 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from shardctl.stages import stages as ast
 from shardctl.stages.part import Source, Stage
-from shardctl.stages.stages import (
-    Batch,
-    Cache,
-    ChooseFromDatasets,
-    Concatenate,
-    Filter,
-    Map,
-    Pipeline,
-    Prefetch,
-    Range,
-    Read,
-    Repeat,
-    SampleFromDatasets,
-    Scan,
-    Shard,
-    Shared,
-    Shuffle,
-    Skip,
-    Take,
-    Unbatch,
-    Values,
-    Window,
-    WithOptions,
-    Zip,
-)
 from tests.pipelines.random_pipelines import Element
 
 MakeRead = Callable[[Any], Any]
@@ -44,7 +20,9 @@ def passes(codes: Any) -> Any:
     return codes % 3 != 1
 
 
-def real_dataset(pipeline: Pipeline, read: MakeRead, variants: random.Random | None = None) -> Any:
+def real_dataset(
+    pipeline: ast.Pipeline, read: MakeRead, variants: random.Random | None = None
+) -> Any:
     """Return the tf.data.Dataset of a pipeline, built from its source to its last stage.
 
     read: returns TFDS's dataset, or what stands for it, and the object of a source that is shared;
@@ -64,15 +42,15 @@ def _source(source: Source, read: MakeRead, variants: random.Random | None) -> A
     import tensorflow as tf
 
     match source:
-        case Read() | Shared():
+        case ast.Read() | ast.Shared():
             return read(source)
-        case Range(stop=stop):
+        case ast.Range(stop=stop):
             return tf.data.Dataset.range(stop)
-        case Values(values=values):
+        case ast.Values(values=values):
             return tf.data.Dataset.from_tensor_slices(tf.constant(values, tf.int64))
-        case Zip(inputs=inputs):
+        case ast.Zip(inputs=inputs):
             return tf.data.Dataset.zip(tuple(real_dataset(one, read, variants) for one in inputs))
-        case SampleFromDatasets():
+        case ast.SampleFromDatasets():
             return tf.data.Dataset.sample_from_datasets(
                 [real_dataset(one, read, variants) for one in source.inputs],
                 weights=_weights(source),
@@ -80,7 +58,7 @@ def _source(source: Source, read: MakeRead, variants: random.Random | None) -> A
                 stop_on_empty_dataset=source.stop_on_empty,
                 rerandomize_each_iteration=source.rerandomize,
             )
-        case ChooseFromDatasets():
+        case ast.ChooseFromDatasets():
             return tf.data.Dataset.choose_from_datasets(
                 [real_dataset(one, read, variants) for one in source.inputs],
                 real_dataset(source.choices, read),
@@ -89,7 +67,7 @@ def _source(source: Source, read: MakeRead, variants: random.Random | None) -> A
     raise NotImplementedError(source)
 
 
-def _weights(source: SampleFromDatasets) -> Any:
+def _weights(source: ast.SampleFromDatasets) -> Any:
     if source.weights is not None and source.weights_dtype == "float64":
         return np.array(source.weights)
     return None if source.weights is None else list(source.weights)
@@ -97,36 +75,36 @@ def _weights(source: SampleFromDatasets) -> Any:
 
 def _staged(dataset: Any, stage: Stage, read: MakeRead, variants: random.Random | None) -> Any:
     match stage:
-        case Map(calls=calls, deterministic=deterministic):
+        case ast.Map(calls=calls, deterministic=deterministic):
             return _map(
                 dataset, _changed, num_parallel_calls=_number(calls), deterministic=deterministic
             )
-        case Window():
+        case ast.Window():
             windows = dataset.window(stage.size, stage.shift, stage.stride, stage.drop_remainder)
             return windows.flat_map(lambda *parts: _zipped(*parts).batch(stage.size))
-        case Scan():
+        case ast.Scan():
             return dataset.scan(0, lambda count, *parts: (count + 1, _scanned(*parts)))
-        case Prefetch(size=size):
+        case ast.Prefetch(size=size):
             return dataset.prefetch(_number(size))
-        case WithOptions():
+        case ast.WithOptions():
             return dataset.with_options(_options(stage))
-        case Concatenate(other=other):
+        case ast.Concatenate(other=other):
             return dataset.concatenate(real_dataset(other, read, variants))
     return _CALLS[type(stage)](dataset, stage)
 
 
 _CALLS: dict[type[Stage], Callable[[Any, Any], Any]] = {
-    Shuffle: lambda ds, call: ds.shuffle(
+    ast.Shuffle: lambda ds, call: ds.shuffle(
         call.buffer, seed=call.seed, reshuffle_each_iteration=call.reshuffle
     ),
-    Repeat: lambda ds, call: ds.repeat(call.count),
-    Batch: lambda ds, call: ds.batch(call.size, drop_remainder=call.drop_remainder),
-    Unbatch: lambda ds, call: ds.unbatch(),
-    Shard: lambda ds, call: ds.shard(call.num_shards, call.index),
-    Take: lambda ds, call: ds.take(call.count),
-    Skip: lambda ds, call: ds.skip(call.count),
-    Cache: lambda ds, call: ds.cache(),
-    Filter: lambda ds, call: ds.filter(passes),
+    ast.Repeat: lambda ds, call: ds.repeat(call.count),
+    ast.Batch: lambda ds, call: ds.batch(call.size, drop_remainder=call.drop_remainder),
+    ast.Unbatch: lambda ds, call: ds.unbatch(),
+    ast.Shard: lambda ds, call: ds.shard(call.num_shards, call.index),
+    ast.Take: lambda ds, call: ds.take(call.count),
+    ast.Skip: lambda ds, call: ds.skip(call.count),
+    ast.Cache: lambda ds, call: ds.cache(),
+    ast.Filter: lambda ds, call: ds.filter(passes),
 }
 
 
@@ -166,7 +144,7 @@ def _map(dataset: Any, change: Callable[[Any], Any], **how: Any) -> Any:
     return dataset.map(lambda part: tf.nest.map_structure(change, part), **how)
 
 
-def _options(stage: WithOptions) -> Any:
+def _options(stage: ast.WithOptions) -> Any:
     import tensorflow as tf
 
     options = tf.data.Options()

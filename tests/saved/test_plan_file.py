@@ -41,8 +41,7 @@ from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from tests.cases import check_cases, counted
 from tests.golden import assert_evaluated
-from tests.saved.any_place import NOWHERE, Place, places_of, with_value
-from tests.strategies import damaged, error_line
+from tests.strategies import NOWHERE, Place, damaged, error_line, places_of, with_value
 from tests.verbs.resume.resume_cases import TOY
 
 BUFFERED = ReadSettings(buffer=3, buffer_seed=1, epochs=2, shuffle_seed=4, batch=2)

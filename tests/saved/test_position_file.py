@@ -20,9 +20,8 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from tests.cases import counted
 from tests.golden import assert_evaluated
-from tests.saved.any_place import NOWHERE, places_of, with_value
 from tests.spec.tfds_splits import toy_dataset
-from tests.strategies import error_line
+from tests.strategies import NOWHERE, error_line, places_of, with_value
 
 BEFORE = Path(__file__).parent / "written_before"
 TOY = toy_dataset({"train": (3, 4), "test": (2,)})

@@ -26,8 +26,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.cases import check_cases, counted, few_or_many
 from tests.golden import assert_evaluated
-from tests.saved.any_place import NOWHERE, Place, places_of, with_value
-from tests.strategies import damaged, documents, error_line
+from tests.strategies import NOWHERE, Place, damaged, documents, error_line, places_of, with_value
 from tests.verbs.diff.diff_cases import Pipeline, dataset_of, pairs
 
 TOY = dataset_of({"train": (3000, 1, 1, 1, 0, 5000), "test": (4, 4)})

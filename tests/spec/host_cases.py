@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.spec.host import HostBy
-from shardctl.spec.reads import Reads, reads_of, sorted_rows
+from shardctl.spec.reads import NamedFiles, Reads, reads_of, sorted_rows
 from shardctl.spec.subsplit import SplitRange
 from tests.strategies import shard_lengths
 
@@ -130,4 +130,29 @@ def host_cases(draw: st.DrawFn) -> HostCase:
         num_hosts=draw(st.integers(1, 12)),
         strategy=draw(st.sampled_from(["even", "files", "examples"])),
         reverse=draw(st.booleans()),
+    )
+
+
+def named_reads(
+    *rows: tuple[str, int, int],
+    lengths: tuple[int, ...] | None = None,
+    shards: tuple[int, ...] | None = None,
+) -> Reads:
+    """Return reads of a split `train`, each row the name of its file, skip and take.
+
+    A file is as long as it is read where `lengths` says nothing.
+    """
+    skip, take = (np.array([row[i] for row in rows], np.int64) for i in (1, 2))
+    return Reads(
+        files=NamedFiles(
+            split_names=("train",),
+            names=[name for name, _, _ in rows],
+            lengths=skip + take if lengths is None else np.array(lengths, np.int64),
+            shards=None if shards is None else np.array(shards, np.int64),
+        ),
+        part=np.zeros(len(rows), np.int64),
+        split=np.zeros(len(rows), np.int64),
+        shard=np.arange(len(rows)),
+        skip=skip,
+        take=take,
     )

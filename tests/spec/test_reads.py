@@ -20,7 +20,7 @@ from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.spec.reads import Reads, joined, reads_of, shard_names, sorted_rows
 from shardctl.spec.subsplit import FileInstruction, SplitRange, file_instructions
-from tests.spec.reads_cases import named_reads
+from tests.spec.host_cases import named_reads
 from tests.strategies import datasets
 
 Example = tuple[str, int]  # split, id

@@ -10,7 +10,7 @@ from shardctl.base import text as secrets
 from shardctl.base.text import public_url
 from shardctl.errors import DatasetError
 from shardctl.stores.stores import store_of
-from tests.remote_copies import in_memory
+from tests.byte_sources import in_memory
 from tests.stores.fault_server import Faults
 from tests.stores.servers import status
 

@@ -23,8 +23,8 @@ from shardctl.stores.stores import (
     store_of,
     subfolders,
 )
+from tests.byte_sources import in_memory
 from tests.golden import assert_evaluated
-from tests.remote_copies import in_memory
 
 
 def test_each_scheme_has_its_store() -> None:

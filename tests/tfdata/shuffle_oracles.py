@@ -1,8 +1,9 @@
-"""What TensorFlow's own shuffles hand out."""
+"""What TensorFlow's own shuffles yield, and slow answers that share no formula with the code."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from shardctl.base.tfds_rules import PHILOX_KEY_STEPS, PHILOX_MULTIPLIERS, PHILOX_ROUNDS
@@ -79,3 +80,29 @@ def philox_block(seed: int, seed2: int, block: int) -> tuple[int, int, int, int]
         x2, x3 = (low >> 32) ^ x3 ^ key_1, low & 0xFFFFFFFF
         key_0, key_1 = (key_0 + step_0) & 0xFFFFFFFF, (key_1 + step_1) & 0xFFFFFFFF
     return x0, x1, x2, x3
+
+
+def interleave_by_hand(lengths: Sequence[int], cycle: int, block: int) -> list[tuple[int, int]]:
+    """Return the (shard, offset) that an interleave yields, by playing the machine.
+
+    >>> interleave_by_hand([2, 1], 2, 1)
+    [(0, 0), (1, 0), (0, 1)]
+    """
+    waiting = deque(
+        deque((shard, offset) for offset in range(length)) for shard, length in enumerate(lengths)
+    )
+    slots: list[deque[tuple[int, int]] | None] = [None] * cycle
+    order = []
+    turn = 0
+    while waiting or any(contents is not None for contents in slots):
+        if slots[turn] is None and waiting:
+            slots[turn] = waiting.popleft()
+        contents = slots[turn]
+        if contents is not None:
+            for _ in range(block):
+                if not contents:
+                    slots[turn] = None
+                    break
+                order.append(contents.popleft())
+        turn = (turn + 1) % cycle
+    return order

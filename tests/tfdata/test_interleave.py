@@ -19,7 +19,7 @@ from shardctl.tfdata.interleave import Interleave
 from shardctl.tfdata.schedule import Rounds, opening_keys
 from tests.cases import FUZZ, counted, fuzzed, random_of_a_fuzz_run
 from tests.golden import assert_evaluated
-from tests.oracles import interleave_by_hand
+from tests.tfdata.shuffle_oracles import interleave_by_hand
 
 # TensorFlow's parallel interleave doubles the block length in 63 bits.
 BLOCK_LENGTHS = (1, 1, 2, 3, 4, 5, 7, 8, 16, 50, 2**40)

@@ -311,6 +311,8 @@ def connected(at_end: Callable[[], None]) -> tuple[queue.SimpleQueue[Any], IO[by
             while True:
                 messages.put(receive(source))
         except EOFError:
+            pass
+        finally:  # also where a message cannot be read: who waits for an answer is told
             at_end()
 
     threading.Thread(target=read_ahead, daemon=True).start()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, spans
 from shardctl.base.hooks import provided
 from shardctl.base.text import choices, counted
 from shardctl.base.tfds_rules import POSITIONS, WHOLE_DATASET
@@ -649,8 +649,7 @@ class Rest:
         """Yield the keys of the examples of elements, and the source of each, piece by piece."""
         size = max(1, self.stretch // self.edited.full_width)
         before = partial(num_examples_before, self.elements)
-        for at in range(start, stop, size):
-            bounds = at, min(at + size, stop)
+        for bounds in spans(start, stop, size):
             with self._lock:
                 if bounds not in self._latest:
                     for old in [*self._latest][:-4]:

@@ -371,16 +371,11 @@ class _Resumed:
         if len(reads) > 2 * files:
             # Twice as many runs as files: reading each file once is cheaper than opening it for
             # each run.
-            codes = _codes(reads, self.reader)
+            codes = np.unique(ranges(self.reader.codes.first_codes(reads), reads.take))
             if len(codes) == reads.num_examples:  # else a sum that reads an example twice
                 pieces = self.reader.chosen(reads, codes)
                 return pieces.map(without_autograph(lambda records, _: records)).unbatch()
         return self.reader.read(reads)
-
-
-def _codes(reads: Reads, reader: RecordReader) -> Int64s:
-    """Return the codes (int64[n], ascending) of the examples that rows read."""
-    return np.unique(ranges(reader.codes.first_codes(reads), reads.take))
 
 
 def _numbers(seeds: KernelSeeds) -> tuple[int, int]:

@@ -435,7 +435,7 @@ class _Source:
                 made = pairs.map(without_autograph(lambda _, one: one))
             found.append(made.repeat(times))
         branches = (
-            next((i for i, one in enumerate(merged.inputs) if source in _sources(one)), 0)
+            np.argmax([source in {leaf.source for leaf in one.leaves} for one in merged.inputs])
             for merged in edited.merges
         )
         count = len(codes) * times
@@ -449,10 +449,6 @@ class _Source:
             return
         parts = np.split(column, self.codes.splits.starts[1:])
         yield from zip(self.codes.splits.names, parts, strict=True)
-
-
-def _sources(node: GraphNode) -> set[int | None]:
-    return {leaf.source for leaf in node.leaves}
 
 
 def _num_tokens(*parts: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardctl.base.arguments import checked, keep_fields
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, spans
 from shardctl.base.columns import Answer
 from shardctl.base.hooks import provided
 from shardctl.base.progress import Progress
@@ -366,8 +366,7 @@ class TwoOrders:
         progress = Progress("positions", stop - start)
         cells: tuple[list[bytes], list[bytes]] = ([], [])
         first, count = stop, 0
-        for begin in range(start, stop, _PIECE):
-            end = min(begin + _PIECE, stop)
+        for begin, end in spans(start, stop, _PIECE):
             codes = [_codes(side, begin, end) for side in sides]
             for side, found, digests in zip(sides, codes, cells, strict=True):
                 # Known orders need no digests; pinned ones are checked by them at the end.

@@ -343,6 +343,8 @@ def of_training(
 
     Left out are stages, epochs and files that repeat; not those `given` for the evaluation itself.
     """
+    if not settings.reader.on_tf_data and settings.stages is not None:
+        return settings, ()  # what another loader evaluates on is its chain
     bare = ReadSettings()
     left_out = [name for name in OF_EPOCHS if name not in given]
     kept = replace(settings, **{name: getattr(bare, name) for name in left_out})

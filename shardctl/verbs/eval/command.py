@@ -69,15 +69,15 @@ def eval(
     devices = num_devices or 1
     project = project_here()
     training = reading.settings(project)
-    if batch is None and batch_per_device is None and "stages" not in given:
+    settings, said = of_training(training, {*given, "epochs"})
+    if batch is None and batch_per_device is None:
         batch = training.batch
-    if batch is None and batch_per_device is None and "stages" not in given:
+    if batch is None and batch_per_device is None and settings.stages is None:
         refuse_no_spec(spec, source)
         raise UsageError("how large is a batch? give --batch N of a host, or --batch-per-device N")
     if drop_remainder and pad:
         raise UsageError("--drop-remainder and --pad treat the last batch in two ways; choose one")
     remainder: Remainder = "drop" if drop_remainder else "pad" if pad else "ragged"
-    settings, said = of_training(training, {*given, "epochs"})
     evaluation = evaluate(
         chosen_dataset(source, project, settings=settings),
         spec,

@@ -241,7 +241,12 @@ def advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
 def _of_loader(comparison: Comparison) -> Iterator[str]:
     """Yield what to know of the way in which another loader shares the examples."""
     (own,) = comparison.strategies
-    if own.num_repeated:
+    if own.num_repeated and own.name == "--stages":
+        yield (
+            f"with these stages the hosts yield {counted(own.num_repeated, 'example')} more than "
+            "once in all: a chain shares what it is told to share, and repeats"
+        )
+    elif own.num_repeated:
         yield (
             f"{own.name} yields {counted(own.num_repeated, 'example')} again in each epoch "
             "(padding), so that every host has as many"

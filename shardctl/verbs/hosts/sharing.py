@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from shardctl.base.arrays import EqualByItems, Int64s, exact_sum
+from shardctl.base.arrays import EqualByItems, Int64s, counting, exact_sum
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import counted, in_short
@@ -22,7 +22,7 @@ from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, Split, as_dataset
 from shardctl.order import file_formats, sources
 from shardctl.order.loader_order import LoaderOrder, loader_version
-from shardctl.order.order import CHUNK_SIZE, Order, Origin
+from shardctl.order.order import Order, Origin
 from shardctl.order.plan_order import as_warnings, order_of
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.staged import StagedOrder
@@ -186,9 +186,8 @@ def _widths(order: Order) -> Int64s:
     """Return how many examples each batch of an order has, int64[steps]."""
     widths = np.zeros(order.num_steps or 0, np.int64)
     # In pieces, since positions are looked up as arrays; a batch may span two of them.
-    for start in range(0, order.num_examples, CHUNK_SIZE):
-        stop = min(start + CHUNK_SIZE, order.num_examples)
-        steps, _ = order.steps_of(np.arange(start, stop))
+    for positions in counting(0, order.num_examples):
+        steps, _ = order.steps_of(positions)
         # Examples of each batch in this piece, added to what the piece before had of it.
         found = np.bincount(steps - steps[0])
         widths[steps[0] : steps[0] + len(found)] += found
@@ -201,6 +200,8 @@ def call_of_hosts(settings: ReadSettings) -> str:
     >>> call_of_hosts(ReadSettings(loader="torch"))
     'DistributedSampler'
     """
+    if settings.stages is not None:
+        return "--stages"
     return settings.reader.shares_by or settings.reader.title
 
 
@@ -256,6 +257,8 @@ class OfLoader:
                     "{stages} have no end, so hosts have no share that ends; end them, as with a "
                     "repeat of a number of epochs"
                 )
+            if settings.stages is not None and order.epoch_size < order.num_examples:
+                raise refused("hosts are compared in one epoch: leave repeat out of {stages}")
             if num_hosts * len(reads) > _MOST_ROWS or reads.num_examples > _MOST_EXAMPLES:
                 raise refused(
                     "{hosts=} of {:,} examples in {:,} files each are too many to look at one "
@@ -284,14 +287,13 @@ class OfLoader:
         found = []
         for order in orders:
             counts = np.zeros(len(stops), np.int64)
-            for start in range(0, order.num_examples, CHUNK_SIZE):
-                stop = min(start + CHUNK_SIZE, order.num_examples)
-                indices = order.indices_at(np.arange(start, stop))
+            for positions in counting(0, order.num_examples):
+                indices = order.indices_at(positions)
                 seen[indices] = True
                 # side="right": an index equal to a stop belongs to the next row.
                 rows = np.searchsorted(stops, indices, side="right")
                 counts += np.bincount(rows, minlength=len(stops))
-                progress.advance(stop - start)
+                progress.advance(len(positions))
             found.append(counts)
         return found, int(seen.sum())
 

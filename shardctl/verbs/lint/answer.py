@@ -324,10 +324,6 @@ def _codes(value: object) -> tuple[str, ...]:
     return tuple(code for text in _texts(value) for code in comma_separated(text))
 
 
-def _seeds(value: object) -> tuple[int, ...]:
-    return parse_seeds(value) if isinstance(value, str) else _numbers(value)
-
-
 _count = WholeNumber(least=1).take
 _KINDS: dict[str, Callable[[object], object]] = {
     "specs": _texts,
@@ -337,7 +333,7 @@ _KINDS: dict[str, Callable[[object], object]] = {
     "as_data_source": truth_value,
     "assert_cardinality": truth_value,
     "autocache": truth_value,
-    "seeds": _seeds,
+    "seeds": lambda value: parse_seeds(value) if isinstance(value, str) else _numbers(value),
     "open_files": _count,
     "select": _codes,
     "ignore": _codes,

@@ -192,7 +192,7 @@ def compare_loaders(
     num_hosts = 1 if settings.host is None else settings.host.count
     if not settings.takes("batch"):  # which is that of every row
         raise refused(
-            "{stages} are of tf.data alone; leave them out to compare loaders{}",
+            "{stages} are one way to read; leave them out to compare loaders{}",
             ask_for_one_source(settings),
         )
     if num_hosts > MAX_HOSTS:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shardctl.base.arguments import checked
-from shardctl.base.arrays import Int64s, Int64sLike, distinct
+from shardctl.base.arrays import Int64s, Int64sLike, counting, distinct
 from shardctl.base.phrase import option, refused
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.loaders.loader import Stop, library_of
@@ -20,7 +20,7 @@ from shardctl.order.epoch_reading import own_rows, sorted_reads
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.file_formats import as_read_by, refuse_open_hosts, refuse_unreadable
 from shardctl.order.loader_order import LoaderOrder
-from shardctl.order.order import CHUNK_SIZE, NONE, Order
+from shardctl.order.order import NONE, Order
 from shardctl.order.plan_order import PlannedOrder, order_of, plan_order
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import resolved_reading, spec_as_given, without_stages
@@ -400,8 +400,7 @@ def _left(order: LoaderOrder, consumed: int, epoch: int) -> tuple[int, Int64s | 
     """
     pieces = [NONE]
     num_left = 0
-    for start in range(consumed, order.num_examples, CHUNK_SIZE):
-        positions = np.arange(start, min(start + CHUNK_SIZE, order.num_examples))
+    for positions in counting(consumed, order.num_examples):
         epochs = order.epoch_of(positions)
         here = positions[epochs == epoch]
         num_left += len(here)

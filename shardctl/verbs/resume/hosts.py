@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from shardctl.base.arguments import checked
-from shardctl.base.arrays import Int64s, distinct
+from shardctl.base.arrays import Int64s, counting, distinct
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import counted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
 from shardctl.order.file_formats import refuse_unreadable
-from shardctl.order.order import CHUNK_SIZE, Order
+from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, order_of
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import resolved_reading, without_stages
@@ -159,8 +159,7 @@ def _check_countable(order: Order, num_epochs: int) -> None:
 
 def _in_pieces(order: Order, stop: int) -> Iterator[tuple[int, Int64s]]:
     """Yield (position, epochs from there on, int64[q]) of what is before a position."""
-    for start in range(0, stop, CHUNK_SIZE):
-        yield start, order.epoch_of(np.arange(start, min(start + CHUNK_SIZE, stop)))
+    return ((int(piece[0]), order.epoch_of(piece)) for piece in counting(0, stop))
 
 
 def _epochs_at(order: Order, count: int, progress: Progress) -> range | None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arguments import checked
-from shardctl.base.arrays import Int64s, Int64sLike, aligned
+from shardctl.base.arrays import Int64s, Int64sLike, aligned, counting
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import printable
@@ -248,8 +248,7 @@ def _prove_loader(resolved: Resolved, plan: ResumePlan) -> Proof:
 
 def _of_epoch(order: Order, start: int, epoch: int) -> Iterator[Int64s]:
     """Yield the codes of an epoch from a position on, whatever comes between them."""
-    for begin in range(start, order.num_examples, _PIECE):
-        positions = np.arange(begin, min(begin + _PIECE, order.num_examples))
+    for positions in counting(start, order.num_examples):
         yield order.codes_at(positions[order.epoch_of(positions) == epoch])
 
 

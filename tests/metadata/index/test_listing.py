@@ -9,9 +9,9 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.metadata.index.listing import Listing, list_files
+from tests.byte_sources import in_memory
 from tests.cases import add_cases
 from tests.golden import assert_answers
-from tests.remote_copies import in_memory
 
 
 def make(folder: Path, *names: str) -> None:

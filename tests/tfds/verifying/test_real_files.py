@@ -25,9 +25,9 @@ from shardctl.tfds.verifying.real_files import (
 )
 from shardctl.tfds.verifying.verify import verify
 from shardctl.verbs.resume.answer import resume
-from tests.oracles import interleave_by_hand
 from tests.order.toy_pipelines import Toys
 from tests.stores.servers import GcsServer, S3Server
+from tests.tfdata.shuffle_oracles import interleave_by_hand
 from tests.tfds.verifying.checked_toys import tampered
 from tests.tfds_datasets import build_dataset
 

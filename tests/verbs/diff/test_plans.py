@@ -20,7 +20,7 @@ from shardctl.verbs.plan.view import plan_document
 from shardctl.verbs.resume.answer import resume
 from tests.cases import check_cases
 from tests.golden import assert_answers
-from tests.spec.reads_cases import named_reads
+from tests.spec.host_cases import named_reads
 from tests.strategies import error_line
 from tests.verbs.diff.diff_cases import dataset_of
 

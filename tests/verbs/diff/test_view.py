@@ -22,7 +22,7 @@ from shardctl.verbs.diff.plans import PlansDiff, diff_plans
 from shardctl.verbs.diff.view import CheckedFile, Hints, cause_line, moved_line  # noqa: F401
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.golden import assert_evaluated, assert_golden, rows
-from tests.spec.reads_cases import named_reads
+from tests.spec.host_cases import named_reads
 from tests.verbs.diff.diff_cases import dataset_of
 
 TOY = dataset_of({"train": (4, 4, 4)})

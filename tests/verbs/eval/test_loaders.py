@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from shardctl.base import arrays
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.loaders.loader import LOADERS
 from shardctl.order.plan_order import plan_order
 from shardctl.verbs.eval.answer import evaluate
 from shardctl.verbs.eval.view import advice, cures
-from shardctl.verbs.hosts import sharing
 from tests.golden import assert_evaluated
 
 TOY = Dataset(name="toy", splits=(Split(name="test", shard_lengths=(3, 4, 0, 6)),))
@@ -35,7 +35,7 @@ def orders(loader: str, hosts: int, batch: int, *, drop: bool, more: dict[str, A
 def test_the_figures_are_those_of_the_orders(
     loader: str, more: dict[str, Any], hosts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sharing, "CHUNK_SIZE", 3)  # so that a batch of 4 is in several pieces
+    monkeypatch.setattr(arrays, "_PIECE", 3)  # so that a batch of 4 is in several pieces
     found = evaluate(
         TOY,
         "test",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shardctl.base import arrays
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import LOADERS
@@ -32,7 +33,7 @@ def file_of(index: int) -> int:
 def test_the_figures_are_those_of_the_orders(
     loader: str, num_hosts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sharing, "CHUNK_SIZE", 3)
+    monkeypatch.setattr(arrays, "_PIECE", 3)
     settings: dict[str, Any] = {"loader": loader, "batch": 2, "epochs": 2}
     if loader != "stateful" or num_hosts > 1:
         settings["shuffle_seed"] = 5

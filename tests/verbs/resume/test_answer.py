@@ -17,7 +17,7 @@ from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.proof import prove
 from tests.cases import FUZZ, check_cases
 from tests.golden import assert_evaluated
-from tests.oracles import interleave_by_hand
+from tests.tfdata.shuffle_oracles import interleave_by_hand
 from tests.verbs.resume.resume_cases import TOY, Case, cases, dataset
 
 Example = tuple[str, int]

@@ -13,7 +13,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.proof import prove
-from tests.spec.reads_cases import named_reads
+from tests.spec.host_cases import named_reads
 from tests.verbs.resume.resume_cases import TOY, dataset
 
 

@@ -31,8 +31,8 @@ from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.proof import prove
 from tests.cases import FUZZ, check_cases
 from tests.golden import assert_evaluated
-from tests.oracles import interleave_by_hand
 from tests.pipelines.random_pipelines import Sized, pipelines
+from tests.tfdata.shuffle_oracles import interleave_by_hand
 from tests.verbs.resume.resume_cases import dataset, entries
 
 TOY = dataset(train=(3, 5, 3), test=(4,))

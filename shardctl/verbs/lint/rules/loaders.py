@@ -1,4 +1,4 @@
-"""SC081 to SC095: what other loaders make of workers, hosts, windows, shards, seeds and steps."""
+"""SC081 to SC096: what other loaders make of workers, hosts, windows, shards, seeds and steps."""
 
 from __future__ import annotations
 
@@ -241,13 +241,34 @@ def ends_with_the_first(context: LintContext) -> Iterator[Violation]:
     }
     sources = [chain.pipeline.source for chain in context.chains]
     mixed = [one for one in sources if one.name in cures and _stops_early(one)]
-    alone = context.trained if mixed and context.num_hosts == 1 else ()
-    for _, order in islice(_orders(context, alone), 1):  # of the chain, whatever it is given
+    # What else leaves examples out hides what the mixture does.
+    alone = context.num_hosts == 1 and not any(one.name in _SHORTER for one in _calls(context))
+    reads = context.trained if mixed and alone else ()
+    for _, order in islice(_orders(context, reads), 1):  # of the chain, whatever it is given
         total, found = int(order.reads.take.sum()), order.epoch_size
         if not order.is_endless and found < total:
             name = mixed[0].name
             why = f"{name} ends with its first input: {found:,} of {total:,} examples are yielded"
             yield Violation(why, cures[name])
+
+
+@rule("SC096", "stages", "hosts", loaders=("streaming",))
+def canonical_nodes(context: LintContext) -> Iterator[Violation]:
+    """Find canonical nodes that follow from the number of nodes, and the order with them."""
+    said = any(getattr(call, "num_canonical_nodes", None) for call in _calls(context))
+    why = (
+        "num_canonical_nodes follows from the number of nodes: on other nodes the same seed gives "
+        "another order, which load_state_dict alone keeps"
+    )
+    fix = "num_canonical_nodes=N in StreamingDataset, a multiple of each number of nodes"
+    reads = context.trained if context.num_hosts > 1 and not said else ()
+    for read, _ in _orders(context, reads):
+        yield Violation(why, fix, read)
+
+
+# Calls that leave examples out themselves.
+_SHORTER = ("LimitIterDataset", "filter", "select", "shard", "skip", "slice", "split", "take")
+_SHORTER += ("train_test_split", "split_dataset_by_node")
 
 
 def _stops_early(source: Any) -> bool:
@@ -311,9 +332,11 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
 
 def seed_to_give(context: LintContext) -> str:
     """Return the seeds that the loader takes, as settings to give."""
-    takes = context.settings.reader.takes
-    ways = ["--shuffle-seed N"] if "shuffle_seed" in takes else []
-    if "global_seed" in takes and "shuffle" in takes:
+    takes = context.settings.takes
+    if context.settings.stages is not None and not takes("shuffle_seed"):
+        return "a shuffle with a seed among the --stages"
+    ways = ["--shuffle-seed N"] if takes("shuffle_seed") else []
+    if takes("global_seed") and takes("shuffle"):
         ways.append("--shuffle with --global-seed N")
     return ", or ".join(ways)
 
