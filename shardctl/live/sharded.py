@@ -35,16 +35,12 @@ from shardctl.stages.stages import Mixture, Pipeline, Read
 from shardctl.verbs.quality import loaders as ways
 
 _SPEC = json.dumps([1, {"type": None, "context": None, "children_spec": []}])
-_MDS: dict[str, Any] = {
-    "format": "mds",
-    "version": 2,
-    "hashes": [],
-    "column_names": ["i"],
-    "column_sizes": [8],
-}
-_MDS |= {"column_encodings": ["int"], **dict.fromkeys(("zip_data", "compression", "size_limit"))}
-_CHUNKS = {"compression": None, "chunk_size": None, "chunk_bytes": 1, "data_format": ["int"]}
-_CHUNKS |= {"data_spec": _SPEC, "encryption": None, "item_loader": "PyTreeLoader"}
+_NONE = dict.fromkeys(("zip_data", "compression", "size_limit"))
+_MDS: dict[str, Any] = {"format": "mds", "version": 2, "hashes": [], **_NONE}
+_MDS |= {"column_names": ["i"], "column_sizes": [8], "column_encodings": ["int"]}
+_CHUNKS: dict[str, Any] = {"chunk_size": None, "chunk_bytes": 1, "data_format": ["int"]}
+_CHUNKS |= {"compression": None, "data_spec": _SPEC, "encryption": None}
+_CHUNKS["item_loader"] = "PyTreeLoader"
 
 
 class _OfShards(OfDataLoader):
