@@ -58,8 +58,9 @@ Checks
     verify(DATASET, SPEC, SETTINGS)        the order compared with the one that TensorFlow reads
     verify_files(DATASET, SPLIT..)         every record of every file, without TensorFlow
     beam_runner(OPTION..)                  a Beam pipeline, as runner= of verify_files and index
-    inspect(TF_DATASET, loop=)             the stages of a real tf.data.Dataset, its ids, and what
-                                           makes its order nondeterministic
+    inspect(TF_DATASET, loop=)             the stages of a real tf.data.Dataset, or of an object of
+                                           another loader, its ids, and what makes its order
+                                           nondeterministic
 
 Answers are frozen values. `to_dict()` and `to_json()` return what `-f json` prints, `save(path)`
 writes what `-o path` writes, and `warnings` are those of the command. Answers with rows have

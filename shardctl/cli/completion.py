@@ -265,17 +265,27 @@ def codes(incomplete: str) -> list[tuple[str, str]]:
     return [(before + comma + rule.code, rule.title) for rule in rules]
 
 
-def stages(incomplete: str) -> list[str]:
-    """Offer the names of stages, at the start those of sources too, behind what is typed."""
-    from shardctl.stages.calls import CALLS
+def stages(ctx: Any, incomplete: str) -> list[str]:
+    """Offer the names of stages, at the start those of sources too, behind what is typed.
 
+    They are the calls of the loader that is typed, else of that of the shardctl.yaml.
+    """
+    from shardctl.loaders.loader import READERS
+    from shardctl.loaders.vocabulary import calls_of
+    from shardctl.metadata.project_file import find_project
+
+    loader = ctx.params.get("loader")
+    with contextlib.suppress(ShardctlError, OSError):
+        loader = loader or find_project().read.get("loader")
+    loader = str(loader or "tfds")
+    calls = calls_of(loader if loader in READERS else "tfds")
     found = re.search(r"(?:^|[|\[])\s*([A-Za-z_]*)$", incomplete)
     if found is None:
         return []
     before = incomplete[: found.start(1)]
     # A source stands at the beginning; behind "|" only stages do.
     first = not before.rstrip().endswith("|")
-    names = [name for name, call in CALLS.items() if call.is_offered and first >= call.is_source]
+    names = [name for name, call in calls.items() if call.is_offered and first >= call.is_source]
     return [before + name for name in _starting(names, found[1])]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -385,7 +386,7 @@ class _Reading:
         return Pipeline(source=reader_of(source, self.known))
 
     def _stage(self, made: Any, name: str) -> ast.GrainStage:
-        short = name.removesuffix("Dataset").removesuffix("Iter").removesuffix("Map")
+        short = re.sub("(Iter|Map)?Dataset$", "", name)
         if short == "Slice":
             start, stop, step = (_got(made, one) for one in ("_start", "_stop", "_step"))
             # Grain keeps -1 for the stop of what runs backwards to the first element.

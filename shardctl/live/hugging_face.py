@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from importlib import metadata
 from itertools import count, islice
 from typing import Any
@@ -57,6 +58,12 @@ class HuggingFace(OfDataLoader):
             names[f"passes_{number + 1}"] = _passes(config, stage)
         self.run([*self._of_chain(config), *self.made(config)], names)
         return names
+
+    def example(self, source: Any, index: int) -> Any:
+        """Return an example of a source, of a Dataset the row of its table."""
+        if hasattr(source, "fast_slice"):
+            return source.fast_slice(index, 1).to_pylist()[0]
+        return source[index]
 
     def epoch_setter(self, config: LoaderConfig) -> str:
         """Return the stream; a Dataset has no set_epoch, since all its epochs have one order."""
@@ -486,8 +493,34 @@ class _OfObject:
         even = sorted(len(even_share(sum(sizes), at, count)) for at in range(count))
         if sorted(sizes) != even or any(one._indices is not None for one in shards):
             raise _unknown("to_iterable_dataset of a Dataset with indices, or of which shards left")
-        read = reader_of(range(sum(sizes)), self._known)
+        read = reader_of(_Rows(shards), self._known)
         return Pipeline(source=read, stages=(stages.ToIterable(num_shards=count),))
+
+
+class _Rows(list[Any]):
+    """The rows of a Dataset in shards: the list of these, in whatever order, as long as its rows."""
+
+    @cached_property
+    def stored(self) -> list[Any]:
+        """The shards as they are stored; a shuffle of the stream has moved them."""
+        first = [one._data.table.column(0).chunk(0) for one in filter(len, self)]
+        if len({one.buffers()[-1].address for one in first}) > 1:
+            raise UsageError(
+                "where the shards of the stream lie in its Dataset cannot be seen, as they are of "
+                "several tables; verify --loader hf with its --stages compares indices"
+            )
+        offsets = {id(one): at.offset for one, at in zip(filter(len, self), first, strict=True)}
+        return sorted(filter(len, self), key=lambda one: offsets[id(one)])
+
+    def __len__(self) -> int:
+        return sum(map(len, self))
+
+    def __getitem__(self, index: Any) -> Any:
+        for shard in self.stored:
+            if index < len(shard):
+                return shard[index]
+            index -= len(shard)
+        raise IndexError(index)
 
 
 _COMBINED = tuple(

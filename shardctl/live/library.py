@@ -161,6 +161,10 @@ class Library(ABC):
         """
         return None
 
+    def example(self, source: Any, index: int) -> Any:
+        """Return an example of what `read_object` found to be a source."""
+        return source[index]
+
     def epoch_setter(self, config: LoaderConfig) -> str:
         """Return the name of what has `set_epoch`, "" where nothing has it."""
         return ""

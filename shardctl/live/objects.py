@@ -132,12 +132,12 @@ class _Elements:
         parts = planned.order.config.sources
         self._sources = [(part, found.sources[read[own]]) for own, part in parts.items()]
         loader = LOADERS[found.loader]
-        over = library_of(loader).over_indices(value, {id(s): p.indices for p, s in self._sources})
+        self._library = library_of(loader)
+        over = self._library.over_indices(value, {id(s): p.indices for p, s in self._sources})
         self.note = f"elements of {loader.title} were compared by their values with the sources"
         self._is_over_indices = over is not None
         if over is not None:
             self._value = over
-            self._sources = [(part, part.indices) for part, _ in self._sources]
             self.note = (
                 f"{loader.title} ran over indices in place of its sources, without the functions "
                 "of the script"
@@ -185,7 +185,9 @@ class _Elements:
     def _key_of(self, index: int) -> Any:
         for part, source in self._sources:
             if index in part.indices:
-                return _key(source[index - part.first])
+                if self._is_over_indices:
+                    return _key(index)
+                return _key(self._library.example(source, index - part.first))
         raise IndexError(index)
 
     @cached_property

@@ -82,11 +82,13 @@ class _Code:
                 if self.config.shares and source.world_size is None:
                     given += ["rank=rank", "world_size=world_size"]
             names = {made: self._make(made + suffix, source, given)}
-        stages = []
+        stages: list[Part] = []
         for one in chain.stages:
             streams = any(isinstance(each, calls.IterableDataset) for each in stages)
-            is_trainer = isinstance(one, calls.Trainer)
-            stages += one.calls(self.config, streams=streams) if is_trainer else [one]
+            trainer = (
+                one.calls(self.config, streams=streams) if isinstance(one, calls.Trainer) else ()
+            )
+            stages += trainer or (one,)
         for number, stage in enumerate(stages):
             self._stage(stage, names, suffix)
             follows = stages[number + 1 : number + 2]
@@ -128,7 +130,9 @@ class _Code:
                 self._make(made, stage, [*given, *keywords(self._always(stage))])
             case calls.DataLoader():
                 self._make(made, stage, [*given, *keywords(self._of_loader(stage, names))])
-                if getattr(stage, "sampler_generator", None) is not None:
+                if isinstance(stage, calls.StatefulDataLoader) and (
+                    stage.sampler_generator is not None
+                ):
                     self._seed(f"{made}.sampler.generator", stage.sampler_generator)
             case calls.Prepare():
                 if "loader" not in names:
@@ -270,11 +274,9 @@ class Torch(OfDataLoader):
             names[name] = source.indices
         streams = any(isinstance(one, calls.IterableDataset) for one in parts)
         for one in parts:
-            is_sent = isinstance(one, calls.Prepare | calls.Trainer)
-            dispatches = is_sent and (
-                streams if one.dispatch_batches is None else one.dispatch_batches
-            )
-            if dispatches and config.num_hosts > 1:
+            if not isinstance(one, calls.Prepare | calls.Trainer) or config.num_hosts == 1:
+                continue
+            if streams if one.dispatch_batches is None else one.dispatch_batches:
                 raise UsageError(
                     "dispatch_batches=True: one process sends batches to the others, and here one "
                     "runs alone; run the script itself to compare it"

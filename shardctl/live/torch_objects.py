@@ -170,7 +170,7 @@ class _Reading:
         """Read a Trainer: what its `train` reads, in steps of the optimizer."""
         args = made.args
         pipeline = self.dataset(made.train_dataset)
-        how = getattr(args, "train_sampling_strategy", None)
+        how: Any = getattr(args, "train_sampling_strategy", None)
         if how is None:
             how = "group_by_length" if args.group_by_length else "random"
         lengths, config = None, args.accelerator_config

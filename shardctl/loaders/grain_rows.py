@@ -266,8 +266,9 @@ class SlicedRows(Moved):
         return here, places[here] + epochs[here] * self.length
 
     def reach(self, stop: int) -> int:
-        if stop <= self.length and self.kept.step > 0:
-            return self.kept.start + (stop - 1) * self.kept.step + 1 if stop else 0
+        if stop <= self.length:
+            first = self.kept[:stop]
+            return max(first[0], first[-1]) + 1 if first else 0
         return -(-stop // max(self.length, 1)) * self.of.length
 
     @property

@@ -97,7 +97,7 @@ def chain_of(config: LoaderConfig, loader: str) -> Pipeline:
                 drop_last=config.drop_shard_remainder,
             )
         )
-        return Pipeline(stages=stages)
+        return Pipeline(stages=tuple(stages))
     if config.drop_shard_remainder:
         raise refused("{drop_shard_remainder=True} needs {host=I/N}")
     own = "the seed of the DataLoader's own generator"
@@ -105,7 +105,7 @@ def chain_of(config: LoaderConfig, loader: str) -> Pipeline:
         own = "the data_seed or seed of the Trainer"
     if config.shuffles:
         _check_one_seed(config, own)
-        if config.seed is None:
+        if config.global_seed is not None:
             stages.append(calls.ManualSeed(seed=config.global_seed))
         seed = None if loader == "accelerate" else config.seed
         kind = calls.StatefulDataLoader if loader == "stateful" else calls.DataLoader
@@ -114,7 +114,7 @@ def chain_of(config: LoaderConfig, loader: str) -> Pipeline:
         seedable = config.shuffles and config.seed is not None
         seed = config.seed if seedable else None
         stages.append(calls.Prepare(use_seedable_sampler=seedable, data_seed=seed))
-    return Pipeline(stages=stages)
+    return Pipeline(stages=tuple(stages))
 
 
 def _check_one_seed(config: LoaderConfig, own: str) -> None:
@@ -360,7 +360,8 @@ def _in_turn(
 
     Of an `IterableDataset` each worker makes batches of its own.
     """
-    config, stream, prepared, said = script.config, script.stream, script.prepared, ()
+    config, stream, prepared = script.config, script.stream, script.prepared
+    said: tuple[str, ...] = ()
     streams, size = [np.arange(row.size)], batch or 1
     if stream is not None:
         if row.pieces is not None or (stream.hosts and prepared is not None):
@@ -409,7 +410,7 @@ def _dispatched(
     host, count = script.config.host, script.config.num_hosts
     _share_of_batch(batch, script.prepared, count)
     together = 1 if script.prepared.split_batches else count
-    rounds = [np.sum(sizes[at : at + together]) for at in range(0, len(sizes), together)]
+    rounds = [int(np.sum(sizes[at : at + together])) for at in range(0, len(sizes), together)]
     if drops and len(sizes) % together:
         rounds.pop()
     found, start, first = [np.empty(0, np.int64)], 0, places[: sum(rounds[:1])][:count]
@@ -434,7 +435,7 @@ class _Node:
     def __init__(self, script: Script) -> None:
         mixed = script.inputs if script.mixture is not None else ()
         self.script, self.parts = script, [_Node(one) for one in mixed]
-        self.is_batched = any(part.is_batched for part in self.parts)
+        self.is_batched: bool = any(part.is_batched for part in self.parts)
         for node in script.nodes:
             is_batcher = isinstance(node, calls.Batcher)
             if (is_batcher or isinstance(node, calls.Unbatcher)) and is_batcher is self.is_batched:
@@ -485,7 +486,9 @@ class _Node:
         elif row.pieces is not None and generator is None:
             generator = script.default("a sampler")
             generator = Generator(generator.int64()) if row.seeds_itself else generator
-        pieces = iter([np.arange(row.size)]) if row.pieces is None else row.pieces(generator)
+        pieces = iter([np.arange(row.size)])
+        if row.pieces is not None and generator is not None:
+            pieces = row.pieces(generator)
         elements = np.array(script.elements, np.int64)
         for piece in pieces:
             places = piece

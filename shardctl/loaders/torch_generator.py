@@ -115,7 +115,8 @@ class Generator:
         """Return what `torch.multinomial` of doubles draws next."""
         if replacement and count > 1:
             sums = np.cumsum(weights)
-            return np.searchsorted(sums / sums[-1], self._doubles(count))
+            shares: Doubles = sums / sums[-1]
+            return np.searchsorted(shares, self._doubles(count))
         # A race of exponentials: those come first that are soonest.
         race = weights / -np.log1p(-self._doubles(len(weights)))
         return np.argsort(-race, kind="stable")[:count]
@@ -123,8 +124,8 @@ class Generator:
     def _doubles(self, count: int) -> Doubles:
         """Return numbers in [0, 1) of 53 bits, two draws each."""
         high, low = self._next(2 * count).reshape(-1, 2).T
-        found: Doubles = ((high << np.uint64(32) | low) & np.uint64((1 << 53) - 1)) * 2.0**-53
-        return found
+        bits = (high << np.uint64(32) | low) & np.uint64((1 << 53) - 1)
+        return bits.astype(np.float64) * 2.0**-53
 
     def _next(self, count: int) -> NDArray[np.uint64]:
         return self.draws(self.drawn, self.drawn + count)
@@ -226,7 +227,7 @@ def numbers_in(given: Sequence[float] | str, what: str) -> Doubles:
     data = _read(given)
     try:
         if data.startswith(b"\x93NUMPY"):
-            found = np.load(io.BytesIO(data), allow_pickle=False).astype(np.float64)
+            found: Doubles = np.load(io.BytesIO(data), allow_pickle=False).astype(np.float64)
         else:
             text = data.decode().translate(dict.fromkeys(map(ord, "[],"), " "))
             found = np.array(text.split(), np.float64)

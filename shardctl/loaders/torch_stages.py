@@ -193,17 +193,13 @@ class Script:
 
     def choose(self, places: Int64s | range) -> None:
         """Keep the elements at some places."""
-        all_of_them = self.elements
-        if isinstance(all_of_them, range) and not isinstance(places, range):
-            all_of_them = np.array(all_of_them)
-        if isinstance(places, range) and isinstance(all_of_them, range):
-            self.elements = range(
-                all_of_them.start + places.start * all_of_them.step,
-                all_of_them.start + places.stop * all_of_them.step,
-                all_of_them.step * places.step,
-            )
+        whole = self.elements
+        if isinstance(places, range) and isinstance(whole, range):
+            # By sums, for a stop below 0 is no place from the end here.
+            start, stop = (whole.start + at * whole.step for at in (places.start, places.stop))
+            self.elements = range(start, stop, whole.step * places.step)
         else:
-            self.elements = all_of_them[np.array(places, np.int64)]
+            self.elements = np.array(whole, np.int64)[np.array(places, np.int64)]
 
 
 class TorchStage(parts.Stage):

@@ -118,7 +118,8 @@ def read_back(made: Any, epochs: int) -> list[int]:
         **settings,
     )
     sequence = LOADERS[found.loader].sequence(config)
-    return sequence.indices_at(np.arange(sequence.num_examples)).tolist()
+    indices: list[int] = sequence.indices_at(np.arange(sequence.num_examples)).tolist()
+    return indices
 
 
 def objects() -> dict[str, Callable[[], Any]]:

@@ -34,7 +34,8 @@ class Chains:
 
     def seed(self) -> str:
         draws = self.random.randrange(999)
-        return self.one_of("generator=None", f"generator={draws}", f"generator=[7, {draws}]")
+        found: str = self.one_of("generator=None", f"generator={draws}", f"generator=[7, {draws}]")
+        return found
 
     def file(self, numbers: list[Any]) -> str:
         self.files += 1

@@ -7,10 +7,11 @@ import re
 from typing import Any
 
 from shardctl.base.tfds_rules import INT64_MAX, WHOLE_DATASET
+from shardctl.loaders.loader import READERS
+from shardctl.loaders.vocabulary import calls_of
 from shardctl.settings import table
 from shardctl.settings.names import SETTING_BY_ALIAS
 from shardctl.spec.host import FORM
-from shardctl.stages.calls import CALLS
 from shardctl.verbs.lint.answer import LINT_KEYS
 from shardctl.verbs.lint.rule import SEVERITIES
 
@@ -122,6 +123,8 @@ def _of_kind(kind: table.SettingKind) -> Schema:
 
 def _stage() -> Schema:
     """Return a stage in a list: a text, or a call by its name with its arguments."""
-    names = "|".join(re.escape(name).replace("_", "[-_]") for name in CALLS)
+    # Those of every loader: which of them reads may be said elsewhere.
+    calls = dict.fromkeys(name for loader in READERS for name in calls_of(loader))
+    names = "|".join(re.escape(name).replace("_", "[-_]") for name in calls)
     call = {"type": "object", "minProperties": 1, "maxProperties": 1}
     return {"anyOf": [{"type": "string"}, {**call, "propertyNames": {"pattern": f"^({names})$"}}]}

@@ -76,6 +76,7 @@ def inspect(
 ) -> None:
     """Show a real tf.data pipeline stage by stage, and what makes its order nondeterministic.
 
+    Objects of Grain, PyTorch, Hugging Face and other loaders are read back too, without TensorFlow.
     Calls the function and looks at the dataset that it returns: its readers with files and seeds,
     its shuffles, caches and mixtures. No example is read without --scan. The function may return
     several datasets, in a dict, a list or beside other values; or a generator or an iterator of

@@ -67,12 +67,15 @@ def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
             f"The order is deterministic{under}; -f yaml writes the shardctl.yaml of this pipeline."
         )
         yield paragraph(said, screen)
+    on_tf_data = inspection.settings.reader.on_tf_data
     for found in inspection.open:
         place = "" if found.line is None else f" at {found.line}: {found.line.text}"
         said = f"{found.stage.call} makes the order nondeterministic{place}"
         yield paragraph(said, screen, style="error")
         if found.cure is None:
-            yield from indented(f"a seed does not fix it: {found.reason}", screen)
+            # Of other loaders no change of a line is known, and the reason says what to set.
+            what = "a seed does not fix it" if on_tf_data else "why"
+            yield from indented(f"{what}: {found.reason}", screen)
             continue
         code = "" if found.cure.code is None else f": {found.cure.code}"
         yield from indented(f"why: {found.reason}", screen)

@@ -212,6 +212,10 @@ class LintContext:
     def several_epochs(self) -> bool:
         """Whether examples are read more than once."""
         settings = self.settings
+        if settings.stages is not None and not settings.reader.on_tf_data:
+            orders: list[Any] = [*self.loader_orders.values()]
+            known = [one for one in orders if not isinstance(one, ShardctlError)]
+            return any(one.num_examples > one.epoch_size for one in known)
         again = self.has_stage(repeats) or settings.epochs > 1
         return again or settings.is_endless or settings.pass_index > 0
 

@@ -68,7 +68,8 @@ def verify(
     known yet runs 100 random settings too; if they agree, its orders are predicted from then on.
 
     MODULE:FUNCTION returns a tf.data.Dataset, which is iterated: the --pass-th time, as by --loop.
-    Each element is compared with what the pipeline's own maps make of the predicted examples.
+    Each element is compared with what the pipeline's own maps make of the predicted examples. An
+    object of another loader is iterated too; its elements are named by its sources.
 
     With --files only the files are read: all records of all files are counted and checked. Damaged,
     missing and extra files are named. TensorFlow is not needed.

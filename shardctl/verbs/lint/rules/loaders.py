@@ -332,9 +332,11 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
 
 def seed_to_give(context: LintContext) -> str:
     """Return the seeds that the loader takes, as settings to give."""
-    takes = context.settings.reader.takes
-    ways = ["--shuffle-seed N"] if "shuffle_seed" in takes else []
-    if "global_seed" in takes and "shuffle" in takes:
+    takes = context.settings.takes
+    if context.settings.stages is not None and not takes("shuffle_seed"):
+        return "a shuffle with a seed among the --stages"
+    ways = ["--shuffle-seed N"] if takes("shuffle_seed") else []
+    if takes("global_seed") and takes("shuffle"):
         ways.append("--shuffle with --global-seed N")
     return ", or ".join(ways)
 
