@@ -140,6 +140,12 @@ class _Reading:
             # It counts the iterations itself.
             data_seed = int(sampler.initial_seed) + made.iteration
             stages.append(calls.RandomSampler(num_samples=sampler._num_samples))
+        elif (
+            getattr(sampler, "generator", None) is not None and sampler.generator is base.generator
+        ):
+            if type(sampler).__name__ != "RandomSampler" or sampler._num_samples:
+                raise UsageError("a sampler and its DataLoader draw from one generator in turn")
+            stages.append(calls.DataLoader(shuffle=True, generator=self.generator(base.generator)))
         else:
             stages += self._sampler(sampler, base.dataset)
             if is_shard and made.iteration:
