@@ -35,10 +35,12 @@ from shardctl.stages.stages import Mixture, Pipeline, Read
 from shardctl.verbs.quality import loaders as ways
 
 _SPEC = json.dumps([1, {"type": None, "context": None, "children_spec": []}])
-_MDS = {"format": "mds", "version": 2, "hashes": [], "column_names": ["i"], "column_sizes": [8]}
-_MDS |= {"column_encodings": ["int"], **dict.fromkeys(("zip_data", "compression", "size_limit"))}
-_CHUNKS = {"compression": None, "chunk_size": None, "chunk_bytes": 1, "data_format": ["int"]}
-_CHUNKS |= {"data_spec": _SPEC, "encryption": None, "item_loader": "PyTreeLoader"}
+_NONE = dict.fromkeys(("zip_data", "compression", "size_limit"))
+_MDS: dict[str, Any] = {"format": "mds", "version": 2, "hashes": [], **_NONE}
+_MDS |= {"column_names": ["i"], "column_sizes": [8], "column_encodings": ["int"]}
+_CHUNKS: dict[str, Any] = {"chunk_size": None, "chunk_bytes": 1, "data_format": ["int"]}
+_CHUNKS |= {"compression": None, "data_spec": _SPEC, "encryption": None}
+_CHUNKS["item_loader"] = "PyTreeLoader"
 
 
 class _OfShards(OfDataLoader):
@@ -51,7 +53,7 @@ class _OfShards(OfDataLoader):
     rule: ModuleType
 
     @abstractmethod
-    def prepare(self, config: LoaderConfig, shards: list[range], folders: list[str]) -> Any:
+    def prepare(self, config: LoaderConfig, shards: Any, folders: list[str]) -> Any:
         """Return names for `made` that make what yields indices: of `folders` each has an input."""
 
     def shards_of(self, config: LoaderConfig) -> list[list[range]]:
@@ -163,13 +165,14 @@ class Streaming(_OfShards):
                 self.next_epoch = config.first_epoch
 
             def __getitem__(self, index: int) -> int:
-                return codes[index]
+                return int(codes[index])
 
         for read, folder in zip(shards, folders, strict=True):
             index = []
             for number, shard in enumerate(read):
-                raw = {"basename": f"shard.{number:05}.mds", "bytes": 1, "hashes": {}}
-                Path(folder, raw["basename"]).write_bytes(b"-")
+                name = f"shard.{number:05}.mds"
+                raw = {"basename": name, "bytes": 1, "hashes": {}}
+                Path(folder, name).write_bytes(b"-")
                 index.append({**_MDS, "samples": len(shard), "raw_data": raw})
             text = json.dumps({"version": 2, "shards": index})
             Path(folder, "index.json").write_text(text, encoding="utf-8")
@@ -218,7 +221,7 @@ class Streaming(_OfShards):
         (state,) = self.calls(order.config, stop)
         chain = streaming.chain_of(order.config)
         stages = (chain.stages[0], streaming.LoadStateDict(**state.arguments))
-        kept = {"stages": Pipeline(source=chain.source, stages=stages), "first_epoch": 0}
+        kept: Any = {"stages": Pipeline(source=chain.source, stages=stages), "first_epoch": 0}
         config = replace(order.config, epochs=order.config.epochs - stop.epoch, **kept)
         yield self.imports(config)
         yield self.data(spec, order)
@@ -261,7 +264,7 @@ class Litdata(_OfShards):
                 return int(name.split("-")[2]) + int(index.index) - int(start)
 
         for read, folder in zip(shards, folders, strict=True):
-            chunks = []
+            chunks: list[Any] = []
             for shard in read:
                 # As many offsets as the library looks at when it maps the file.
                 offsets = 4 * (len(shard) + 2) + 16 * np.arange(len(shard) + 1)
@@ -277,7 +280,7 @@ class Litdata(_OfShards):
 
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the lines that make the dataset and its loader."""
-        source = (chain := litdata.chain_of(config)).source
+        source: Any = (chain := litdata.chain_of(config)).source
         if config.shares:
             yield from comment("torchrun sets WORLD_SIZE; GLOBAL_RANK is its RANK.")
         is_one = not isinstance(source, litdata.CombinedStreamingDataset)
@@ -481,7 +484,7 @@ def read_litdata(given: Any) -> LoaderObject | None:
     inputs = []
     for one in _kept(dataset, "_datasets", of) if several else (dataset,):
         known = ("shuffle", "drop_last", "seed", "item_shuffle_window")
-        said = {name: getattr(one, name, None) for name in known}
+        said: Any = {name: getattr(one, name, None) for name in known}
         folder = one.input_dir.url or one.input_dir.path
         read = _of_folder(folder)
         chunks = json.loads(Path(one.input_dir.path, "index.json").read_text())["chunks"]

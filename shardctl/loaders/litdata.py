@@ -209,7 +209,7 @@ class _Chunks:
         for block in blocks:
             rng.shuffle(block)
         if len(blocks) > 1:
-            rng.shuffle(blocks)  # type: ignore[arg-type]  # a list is shuffled in place
+            rng.shuffle(blocks)
         return np.concatenate(blocks)
 
 

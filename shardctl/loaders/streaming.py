@@ -140,7 +140,7 @@ class Work:
                     "[| load_state_dict(..)]"
                 )
         if self.state is not None and config.first_epoch:
-            raise UsageError("load_state_dict says which epoch it is, so --pass has no place here")
+            raise UsageError("load_state_dict says the epoch; leave out --pass-index")
         if dataset.shuffle_algo == "py1b" and config.version != "0.9.1":
             raise UsageError(f"mosaicml-streaming {config.version} has no shuffle_algo 'py1b'")
         self.dataset = dataset
@@ -149,9 +149,9 @@ class Work:
         if self.state is not None and config.workers and not is_later:
             self._later = Work(config, is_later=True)
         self._set = None if is_later else self.state
-        self.initial = self._set and self._set.initial_physical_nodes
-        self.batch = dataset.batch_size or config.batch
-        if self.batch is None:
+        self.initial = self._set.initial_physical_nodes if self._set else None
+        self.batch = dataset.batch_size or config.batch or 0
+        if not self.batch:
             raise UsageError("StreamingDataset needs batch_size=N, or --batch N")
         self.seed = self._set.shuffle_seed if self._set else dataset.shuffle_seed
         self._set_world()
@@ -244,13 +244,13 @@ class Work:
         if self.dataset.batching_method == "random":
             every = range(len(self._streams))
             size = int(self._chosen.sum())
-            places = self._partition(size, self.nodes, self.batch or 1, done)
+            places = self._partition(size, self.nodes, self.batch, done)
             return self._read(places, epoch, every, self._block)
-        world = self.nodes * self.ranks * (self.batch or 1)
+        world = self.nodes * self.ranks * (self.batch)
         whole = self._in_batches(epoch, world)[done // world :]
         # Whole rounds of the workers.
         rest = np.full((-len(whole) % self.workers, world), -1, np.int64)
-        shape = (-1, self.workers, self.nodes, self.ranks, self.batch or 1)
+        shape = (-1, self.workers, self.nodes, self.ranks, self.batch)
         return np.concatenate([whole, rest]).reshape(shape).transpose(2, 3, 1, 0, 4)
 
     def _in_batches(self, epoch: int, world: int) -> Int64s:
@@ -266,12 +266,12 @@ class Work:
                 raise ValueError("a stream has too low a share of the global batch")
         rows = []
         for stream, portion in enumerate(portions.tolist()):
-            nodes, batch = (1, 1) if together else (self.nodes, self.batch or 1)
+            nodes, batch = (1, 1) if together else (self.nodes, self.batch)
             places = self._partition(int(self._chosen[stream]), nodes, batch, 0)
             block = int(self._block * self._shares[stream])
             flat = self._read(places, epoch, [stream], block).transpose(3, 2, 0, 1, 4).flatten()
-            flat = np.append(flat, np.full(-len(flat) % portion, -1)).reshape(-1, portion)
-            rows.append(flat[: int((flat.min(axis=1) >= 0).sum())])
+            row = np.append(flat, np.full(-len(flat) % portion, -1)).reshape(-1, portion)
+            rows.append(row[: int((row.min(axis=1) >= 0).sum())])
         if together:
             least = min(map(len, rows))
             return np.concatenate([row[:least] for row in rows], axis=1)
@@ -398,17 +398,17 @@ def shuffled(
         return rng.permutation(size)
     ids, ends = np.arange(size), np.cumsum(lengths)
     spans: Spans = list(zip((ends - lengths).tolist(), ends.tolist(), strict=True))
-    run.shuffle(spans)  # type: ignore[arg-type]  # a list is shuffled in place
+    run.shuffle(spans)
     if algo == "py2s":
         _shuffle_each(ids, spans, run)
     nodes, found = _divided(spans, size, num_parts), []
     # With py2s all of a node is drawn before the next one.
     for node in nodes if algo != "py2s" else ():
-        rng.shuffle(node)  # type: ignore[arg-type]
+        rng.shuffle(node)
     staggers = rng.integers(0, int(0.75 * block), num_parts) if algo == "py1br" else None
     for number, node in enumerate(nodes):
         if algo == "py2s":
-            rng.shuffle(node)  # type: ignore[arg-type]
+            rng.shuffle(node)
         if staggers is None and algo != "py1b":
             _shuffle_each(ids, node, rng)
         mine = np.concatenate([ids[:0], *(ids[start:stop] for start, stop in node)])

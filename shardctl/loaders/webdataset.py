@@ -65,7 +65,7 @@ class WebDataset(parts.Stage):
         size = _SHARDS if self.shardshuffle is True else self.shardshuffle or 0
         if size > 1:
             kind = DetShuffle if self.detshuffle else Shuffle
-            found.append(kind(bufsize=size, seed=self.seed))
+            found.append(kind(bufsize=size, seed=self.seed or 0))
         return (*found, TarfileToSamples())
 
 
@@ -343,7 +343,8 @@ def _wrapped_ends(stages: tuple[parts.Stage, ...], *, endless: bool) -> bool:
 
 def _often(stages: Iterable[parts.Stage]) -> tuple[int | None, int]:
     """Return how often a pipeline is run, and for how many elements; the last call counts."""
-    often, most = 1, -1
+    often: int | None = 1
+    most = -1
     for stage in stages:
         if isinstance(stage, Repeat):
             often, most = (stage.nepochs if stage.nepochs > 0 else None), stage.nbatches
@@ -414,9 +415,10 @@ def _run_of(
 ) -> Callable[[], Rows]:
     runs: list[Run] = []
     for stage in stages:
-        is_whole = isinstance(stage, WebDataset)
-        runs += [_run(one, process) for one in (stage.within if is_whole else (stage,))]
-        runs += [_not_empty] * (is_whole and stage.empty_check)
+        within = stage.within if isinstance(stage, WebDataset) else (stage,)
+        runs += [_run(one, process) for one in within]
+        if isinstance(stage, WebDataset) and stage.empty_check:
+            runs.append(_not_empty)
     often, most = _often(stages)
 
     def again() -> Rows:
@@ -487,7 +489,7 @@ def _cut(rows: Rows, size: int, *, drops: bool) -> Rows:
 def _mixed(rows: list[Rows], mixture: RoundRobin | RandomMix, random: Random) -> Rows:
     """Yield the elements of one input after the other, in turn or at random."""
     draws = isinstance(mixture, RandomMix)
-    shares = [*((mixture.probs if draws else None) or [1.0] * len(rows))]
+    shares = [*(getattr(mixture, "probs", None) or [1.0] * len(rows))]
     at = 0
     while rows:
         ends = (np.array(shares) / np.sum(shares)).cumsum()

@@ -425,7 +425,7 @@ SETTINGS: tuple[Setting, ...] = (
         "The training loop; Keras makes two iterators an epoch.", default="python",
         words=lambda s: "Keras fit" if s["loop"] not in ("python", None) else "", place=10),
     Setting("loader", Word(words=READERS), "The data loader.",
-        stands_for="tf.data, Grain, PyTorch, Hugging Face", default="tfds", words=_loader, place=-1,
+        stands_for="tf.data or another library", default="tfds", words=_loader, place=-1,
         about="loader"),
     Setting("loader_version", VersionNumber(), "Version of the loader's library.",
         stands_for="pip show", default="the installed one, else the newest known", about="loader"),

@@ -106,7 +106,7 @@ def test_objects_of_webdataset_are_read_back(tmp_path: Path) -> None:
                 writer.write({"__key__": f"{number}{index}", "txt": str(7 * number + index)})
     urls = sorted(map(str, tmp_path.glob("*.tar")))
     dataset = wds.WebDataset(urls, shardshuffle=9, seed=3).shuffle(5, seed=1).to_tuple("txt")
-    found = read_webdataset(wds.WebLoader(dataset.slice(2, 19), batch_size=None))
+    found: Any = read_webdataset(wds.WebLoader(dataset.slice(2, 19), batch_size=None))
     order = order_of([[7] * 3, [1]], {"loader": "webdataset", "stages": found.stages}, "1.0.2")
     assert [int(text) for (text,) in dataset.slice(2, 19)] == [*chain(*predicted(order))]
     with pytest.raises(UsageError, match="rng"):

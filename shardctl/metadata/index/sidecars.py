@@ -140,7 +140,8 @@ def dataset_of_index(folder: str) -> Dataset | None:
             continue
         with fields.said_about(quoted(path, 200)):
             document = parse_json(data, source=quoted(path, 200))
-            form, of = ("mds", _of_index) if "shards" in document else ("litdata", _of_chunks)
+            is_mds = isinstance(document, Mapping) and "shards" in document
+            form, of = ("mds", _of_index) if is_mds else ("litdata", _of_chunks)
             shards = [next(iter(shard.items())) for shard in of(document, folder)]
             word = name or folder.rstrip("/").rpartition("/")[2]
             files = ShardFiles(
@@ -161,8 +162,14 @@ def dataset_of_index(folder: str) -> Dataset | None:
     if not splits:
         return None
     name = folder.rstrip("/").rpartition("/")[2]
-    stated = {"data_dir": folder, "reference": folder, "origin": STATED_BY_INDEX}
-    return Dataset(name=name, splits=tuple(splits), file_format=file_format, **stated)
+    return Dataset(
+        name=name,
+        splits=tuple(splits),
+        file_format=file_format,
+        data_dir=folder,
+        reference=folder,
+        origin=STATED_BY_INDEX,
+    )
 
 
 def _of_chunks(document: object, folder: str) -> Iterator[_Shard]:
