@@ -223,6 +223,12 @@ def grain_state(world: World) -> bytes:
     return json.dumps({**state, "sampler": repr(shardctl.grain.Sampler(**world.asked))}).encode()
 
 
+def grain_order(world: World) -> Order:
+    """Return the order of a chain of Grain."""
+    settings = {"loader": "grain", "stages": "to_iter_dataset | batch(2)"}
+    return shardctl.plan_order(**{**world.asked, "settings": settings}).order
+
+
 def torch_state(world: World) -> Any:
     """Return a state of a sampler of PyTorch, after 8 examples."""
     return shardctl.torch.Sampler(**world.asked).state_after(2)
@@ -251,7 +257,10 @@ _NAMES = {
     "torch": shardctl.torch,
     "np": np,
     **{one.__name__: one for one in (watch, same, counting, moved, configured, kept, after, fed)},
-    **{one.__name__: one for one in (grain_state, torch_state, OfTFDS, collated, LocalRunner)},
+    **{
+        one.__name__: one
+        for one in (grain_order, grain_state, torch_state, OfTFDS, collated, LocalRunner)
+    },
     "TRANSFORMED": {"transform": same, "decoders": None, "add_tfds_id": True},
     "records": list(range(24)),
     "count": lambda: itertools.count().__next__,

@@ -71,11 +71,11 @@ def consumed(state: GrainState, *, batch: int = 1, order: Order | None = None) -
 
 
 @checked
-def state_at(order: Order, consumed: int, *, like: GrainState | None = None) -> Any:
+def state_at(order: Order, consumed: int, *, state: GrainState | None = None) -> Any:
     """Return the state from which an iterator of Grain continues after so many examples.
 
     It is what `set_state` takes: a mapping, of a `DataLoader` its JSON as bytes. Such a state names
-    the sampler and the data source, which are taken from `like`, any state of the same loader.
+    the sampler and the data source, which are taken from `state`, any one of the same loader.
 
     >>> import shardctl
     >>> stages = "shuffle(seed=1) | to_iter_dataset | batch(32)"
@@ -88,7 +88,7 @@ def state_at(order: Order, consumed: int, *, like: GrainState | None = None) -> 
     """
     sequence = _sequence(order)
     elements = sequence.elements_before(consumed)
-    found = state_of(sequence.config, elements, like)
+    found = state_of(sequence.config, elements, state)
     return json.dumps(found).encode() if _INDICES in found else found
 
 

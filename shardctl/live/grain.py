@@ -176,19 +176,6 @@ def stacked(indices):
         yield ways.way(settings, "grain", f"Grain: window shuffle({window:,})", **own)
 
 
-def _chain_of(config: LoaderConfig) -> Pipeline:
-    return chain_of(config) if config.stages is None else config.stages
-
-
-def _leaves(element: Any) -> Iterator[int]:
-    """Yield the examples of an element, however they are put together."""
-    if isinstance(element, tuple | list | np.ndarray):
-        for one in element:
-            yield from _leaves(one)
-    else:
-        yield element
-
-
 @dataclass(frozen=True)
 class _Code:
     """The lines that make a chain. lists: batches are lists, as those of unequal elements must be.

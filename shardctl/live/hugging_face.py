@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property
 from importlib import metadata
 from itertools import count, islice
 from typing import Any
@@ -58,12 +57,6 @@ class HuggingFace(OfDataLoader):
             names[f"passes_{number + 1}"] = _passes(config, stage)
         self.run([*self._of_chain(config), *self.made(config)], names)
         return names
-
-    def example(self, source: Any, index: int) -> Any:
-        """Return an example of a source, of a Dataset the row of its table."""
-        if hasattr(source, "fast_slice"):
-            return source.fast_slice(index, 1).to_pylist()[0]
-        return source[index]
 
     def epoch_setter(self, config: LoaderConfig) -> str:
         """Return the stream; a Dataset has no set_epoch, since all its epochs have one order."""
@@ -399,6 +392,8 @@ def read_object(obj: Any) -> LoaderObject | None:
         return LoaderObject(loader="hf", stages=made, sources=known, assumptions=(_ROWS,))
     if _kind(obj) != "IterableDataset":
         return None
+    if hasattr(obj, "_shuffling"):
+        raise _unknown("a stream before 4.6.0")
     found = _OfObject(known)
     made, node, epoch = found.of(obj._ex_iterable), obj._distributed, int(obj._epoch)
     if node is not None:
@@ -422,12 +417,16 @@ class _OfObject:
     settings: what is to be said beside the stages. assumed: what cannot be seen.
     """
 
-    def __init__(self, known: dict[Read, Any]) -> None:
-        self._known, self.settings, self.assumed = known, dict[str, Any](), list[str]()
+    def __init__(self, known: dict[Read, Any], whole: _OfObject | None = None) -> None:
+        self._known = known
+        self.settings: dict[str, Any] = whole.settings if whole else {}
+        self.assumed: list[str] = whole.assumed if whole else []
+        self._seeds = list[int | None]()  # of the shuffles of a row, the last of them first
 
     def rows(self, dataset: Any) -> Pipeline:
         """Return a Dataset: the rows of its table, in the order of its indices."""
-        read, chosen = reader_of(dataset._data, self._known), dataset._indices
+        table = type(dataset)(dataset._data, info=dataset._info)
+        read, chosen = reader_of(table, self._known), dataset._indices
         if chosen is None:
             return Pipeline(source=read)
         places = tuple(chosen.column(0).to_pylist())
@@ -441,14 +440,14 @@ class _OfObject:
             return self._shards_of_dataset(shards)
         if name in ("", "Arrow") and _kind(node):
             self.assumed.append(_SHARDS.format(node.num_shards))
-            self.settings |= {"streaming": True, "arrow": name == "Arrow"}
+            self.settings.update(streaming=True, arrow=name == "Arrow")
             if Read() in self._known:
                 raise _unknown("several sources of files or generators, whose names are not seen")
             self._known[Read()] = node
             return Pipeline()
         inputs = getattr(node, "ex_iterables", None)
         if inputs is not None and not below and name in _COMBINED:
-            several = tuple(self.of(one) for one in inputs)
+            several = tuple(_OfObject(self._known, self).of(one) for one in inputs)
             if name == "VerticallyConcatenatedMultiSources":
                 return Pipeline(source=stages.Concatenate(inputs=several))
             drawn = {"stopping_strategy": node.stopping_strategy}
@@ -457,6 +456,10 @@ class _OfObject:
             return Pipeline(source=stages.Interleave(inputs=several, **drawn))
         stage = self._stage(name, node)
         inner = node.ex_iterable
+        if isinstance(stage, stages.Shuffle):
+            self._seeds.append(stage.seed)
+        elif isinstance(stage, stages.Skip | stages.Take):
+            self._seeds.clear()  # a shuffle behind them has not moved what they read
         if isinstance(stage, stages.Shuffle) and _kind(inner).startswith("InterleavedShards"):
             inner = inner.ex_iterable
         made = self.of(inner, below=below or isinstance(stage, stages.Shuffle))
@@ -489,38 +492,16 @@ class _OfObject:
 
     def _shards_of_dataset(self, shards: list[Any]) -> Pipeline:
         """Return the stream of a Dataset, whose shards are runs of nearly one length."""
-        sizes, count = [len(one) for one in shards], len(shards)
-        even = sorted(len(even_share(sum(sizes), at, count)) for at in range(count))
-        if sorted(sizes) != even or any(one._indices is not None for one in shards):
-            raise _unknown("to_iterable_dataset of a Dataset with indices, or of which shards left")
-        read = reader_of(_Rows(shards), self._known)
+        count, total = len(shards), sum(map(len, shards))
+        for seed in self._seeds:
+            moved = zip(np.random.default_rng(seed).permutation(count), shards, strict=True)
+            shards = [one for _, one in sorted(moved, key=lambda pair: int(pair[0]))]
+        even = [len(even_share(total, at, count)) for at in range(count)]
+        if [len(one) for one in shards] != even:
+            raise _unknown("to_iterable_dataset, of which shard left out a part")
+        made = library("datasets", LOADERS["hf"]).concatenate_datasets(shards)
+        read = reader_of(made, self._known)
         return Pipeline(source=read, stages=(stages.ToIterable(num_shards=count),))
-
-
-class _Rows(list[Any]):
-    """The rows of a Dataset in shards: the list of these, in whatever order, as long as its rows."""
-
-    @cached_property
-    def stored(self) -> list[Any]:
-        """The shards as they are stored; a shuffle of the stream has moved them."""
-        first = [one._data.table.column(0).chunk(0) for one in filter(len, self)]
-        if len({one.buffers()[-1].address for one in first}) > 1:
-            raise UsageError(
-                "where the shards of the stream lie in its Dataset cannot be seen, as they are of "
-                "several tables; verify --loader hf with its --stages compares indices"
-            )
-        offsets = {id(one): at.offset for one, at in zip(filter(len, self), first, strict=True)}
-        return sorted(filter(len, self), key=lambda one: offsets[id(one)])
-
-    def __len__(self) -> int:
-        return sum(map(len, self))
-
-    def __getitem__(self, index: Any) -> Any:
-        for shard in self.stored:
-            if index < len(shard):
-                return shard[index]
-            index -= len(shard)
-        raise IndexError(index)
 
 
 _COMBINED = tuple(

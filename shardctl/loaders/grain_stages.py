@@ -203,7 +203,7 @@ class WindowShuffleMapDataset(GrainStage):
 
     name = "WindowShuffleMapDataset"
     effect = "shuffles windows of elements"
-    of = "map"
+    of: ClassVar[Of] = "map"
     window_size: parts.PositiveCount
     seed: SeedOf32
 
@@ -280,6 +280,13 @@ class RepeatIterDataset(GrainStage):
 
     def rows(self, of: Rows, at: At) -> Rows:
         """Return the epochs."""
+        for part in _parts_before(at.pipeline, at.behind - 1):
+            # The state that it goes back to is changed by the epochs (0.2.16 to 0.2.18).
+            if isinstance(part, InterleaveIterDataset) and part.cycle_length < len(part.inputs):
+                raise UsageError(
+                    f"{self.name}: of more datasets than cycle_length={part.cycle_length} Grain "
+                    "repeats other turns from the third epoch on; they are not known here"
+                )
         if not of.length and self.num_epochs is None:
             raise UsageError(f"{self.name}: of no elements, and Grain would look for one forever")
         # Of what has no end the second epoch never comes.
@@ -350,6 +357,12 @@ class Filter(GrainStage, stages.Filter):
     name = "filter"
     parameters = stages.Filter.parameters
 
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that no file says which elements pass, where that is so."""
+        if self.kept is not None:
+            return None
+        return "how many elements pass depends on the data; name those that do with kept=FILE"
+
     def rows(self, of: Rows, at: At) -> Rows:
         """Return what passes, by the file of a scan."""
         at.holds_one(self.name)
@@ -383,6 +396,33 @@ def iterated(of: Rows, pipeline: Pipeline, behind: int) -> Rows:
     """Return what an iterator over a MapDataset yields: no None."""
     filters = any(isinstance(part, Filter) for part in _parts_before(pipeline, behind))
     return rows.PassedRows(of) if filters and of.regular != ALL else of
+
+
+class FirstFitPackIterDataset(GrainStage):
+    """`grain.experimental.FirstFitPackIterDataset(ds, length_struct=, ..)`."""
+
+    name = "FirstFitPackIterDataset"
+    effect = "packs examples by their lengths"
+    parameters = ()
+    takes_anything = True
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str:
+        """Return that lengths decide, which no file says of Grain."""
+        return "how examples are packed depends on their lengths, which are not known here"
+
+
+class BestFitPackIterDataset(FirstFitPackIterDataset):
+    """`grain.experimental.BestFitPackIterDataset`."""
+
+    name = "BestFitPackIterDataset"
+    parameters = ()
+
+
+class ConcatThenSplitIterDataset(FirstFitPackIterDataset):
+    """`grain.experimental.ConcatThenSplitIterDataset`."""
+
+    name = "ConcatThenSplitIterDataset"
+    parameters = ()
 
 
 class LimitIterDataset(GrainStage):
@@ -695,7 +735,7 @@ def chain_of(config: LoaderConfig) -> Pipeline:
     else:
         made += [Shuffle(seed=seed)] * (seed is not None)
         if config.buffer is not None:
-            window = {"window_size": config.buffer, "seed": config.buffer_seed}
+            window: dict[str, Any] = {"window_size": config.buffer, "seed": config.buffer_seed}
             made.append(WindowShuffleMapDataset(**window))
         made.append(Repeat(num_epochs=config.epochs))
         # Behind `repeat`, so that it runs through the epochs.

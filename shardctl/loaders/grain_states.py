@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,10 +44,12 @@ def state_of(config: LoaderConfig, elements: int, like: Mapping[str, Any] | None
     chain = ast.chain_of(config) if config.stages is None else config.stages
     reading = Reading(config=config)
     if not isinstance(chain.stages[0] if chain.stages else None, ast.IndexSampler):
+        if like is not None:  # it must be of this chain
+            elements_of(config, like)
         return _Place(reading, chain, len(chain.stages)).state(elements)
     if like is None or _LAST_SEEN not in like:
         raise UsageError(
-            "a DataLoader writes what its sampler and its data source are; give like=STATE, any "
+            "a DataLoader writes what its sampler and its data source are; give state=STATE, any "
             "state of the same loader"
         )
     return dict(like) | _of_data_loader(reading, chain, elements, like["worker_count"])
@@ -233,12 +236,12 @@ class _Place:
         merged = self.rows
         if not isinstance(merged, MergedRows) or len(self.inputs) == 1:
             return [count]
+
+        def number(place: int, own: int) -> int:
+            return int(merged.number_of(place, np.array([own]))[0])
+
         return [
-            bisect_left(
-                range(min(row.length, count)),
-                count,
-                key=lambda own, place=place: int(merged.number_of(place, np.array([own]))[0]),
-            )
+            bisect_left(range(min(row.length, count)), count, key=partial(number, place))
             for place, row in enumerate(merged.rows)
         ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,7 +95,7 @@ class LoaderOrder(Order):
             file_format=dataset.file_format,
             shard_lengths=self._lengths_of_shards(self.ranges, self.reads),
             sources=self._sources(parts or {}),
-            kept=self._kept,
+            kept=None if settings.stages is None else partial(_kept, self.codes, self.reads),
         )
         self.origins = origins or {}
         self.sources = tuple(origin.name for origin in self.origins.values())
@@ -112,18 +112,10 @@ class LoaderOrder(Order):
     def __getstate__(self) -> dict[str, Any]:
         # Orders go to worker processes by pickle, and closures cannot be pickled: rebuilt on
         # arrival.
-        # What is kept of stages is asked of this very order, which is not there before its parts.
-        config = replace(self.config, kept=None)
-        return {
-            **self.__dict__,
-            "config": config,
-            "sequence": None,
-        }  # rules have functions of their own in them
+        return {**self.__dict__, "sequence": None}  # rules have functions of their own in them
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.config = replace(self.config, kept=self._kept)
-        self.sequence = self.loader.sequence(self.config)
+        self.__dict__.update(state, sequence=state["loader"].sequence(state["config"]))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -149,14 +141,6 @@ class LoaderOrder(Order):
             )
             first += int(reads.take.sum())
         return found
-
-    def _kept(self, stage: ByData) -> Callable[[Int64s], Int64s]:
-        """Return what the file of a stage says of examples, by the indices that the loader counts.
-
-        A method, and no function of this order's own: orders go to worker processes.
-        """
-        kept = provided("kept")(stage.name, stage.kept, self.codes)
-        return lambda indices: kept.values(self.codes_of(indices))
 
     @staticmethod
     def _lengths_of_shards(ranges: Sequence[SplitRange], reads: Reads) -> Int64s:
@@ -241,6 +225,22 @@ class LoaderOrder(Order):
         rows = last_not_above(self._starts, indices)
         codes: Int64s = self._first_codes[rows] + indices - self._starts[rows]
         return codes
+
+
+def _kept(codes: ExampleCodes, reads: Reads, stage: ByData) -> Callable[[Int64s], Int64s]:
+    """Return what the file of a stage says of examples, by the indices that a loader counts.
+
+    No method of an order: configurations go to worker processes without their order.
+    """
+    kept = provided("kept")(stage.name, stage.kept, codes)
+    starts, first = np.concatenate([[0], np.cumsum(reads.take)]), codes.first_codes(reads)
+
+    def of(indices: Int64s) -> Int64s:
+        rows = last_not_above(starts, indices)
+        found: Int64s = kept.values(first[rows] + indices - starts[rows])
+        return found
+
+    return of
 
 
 # Of which version of its library the order of a loader is to be, and whether that is proven.

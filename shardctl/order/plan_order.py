@@ -218,7 +218,8 @@ def order_with_stages(
     if version is not None:
         planned = _planned(whole.resolved, order, version.warnings)
         return replace(planned, of_version=version.warnings)
-    return _planned(whole.resolved, order, _assumptions(settings, order.num_drawn_seeds))
+    drawn: int = getattr(order, "num_drawn_seeds", 0)  # of stages of tf.data
+    return _planned(whole.resolved, order, _assumptions(settings, drawn))
 
 
 def as_warnings(assumptions: Iterable[str]) -> tuple[str, ...]:

@@ -181,7 +181,11 @@ class ReadSettings:
         known = {call.of for call in calls_of(self.loader).values()}
         for part in parts_of(stages):
             if type(part) not in known:
-                raise UsageError(f"--stages: {part.called} is no stage of {self.reader.title}")
+                whose = "" if self.reader.on_tf_data else ", but of another loader"
+                raise UsageError(
+                    f"--stages: this {part.called} is no stage of {self.reader.title}{whose}; "
+                    "leave --loader out, or write the stages of that loader"
+                )
         on_tf_data = self.reader.on_tf_data
         said = SHORT_FORM if on_tf_data else self.reader.in_stages
         # No workers are what a loader has without a number.

@@ -163,7 +163,7 @@ def state(iterator: Any) -> Any:
     return json.loads(found) if isinstance(found, bytes) else found
 
 
-class Own(MapDataset):  # type: ignore[misc, valid-type, name-defined]
+class Own(MapDataset):  # type: ignore[misc, valid-type]
     """A dataset of the user's."""
 
     def __len__(self) -> int:

@@ -22,7 +22,7 @@ from tests.late_modules import needs
 from tests.loaders.agreement import check_agreement
 from tests.loaders.hugging_face_chains import drawn, question
 
-_NUM_LIVE = FUZZ * 300 // 2000
+_NUM_LIVE = FUZZ * 80 // 2000
 
 
 def asked(random: Random, share_of_workers: float = 0.05) -> tuple[str, LoaderConfig]:

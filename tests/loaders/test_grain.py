@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.loaders.grain import NUM_SEEDS, grain_sequence
+from shardctl.loaders.grain import grain_sequence
+from shardctl.loaders.grain_rows import NUM_SEEDS
 from shardctl.loaders.grain_shuffle import (
     ROUNDS,
     block_bits,

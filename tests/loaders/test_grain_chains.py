@@ -40,10 +40,9 @@ def chain(text: str, host: int = 0, **more: Any) -> LoaderConfig:
         size = getattr(source, "stop", 0) or int((read.data or "").split("(")[1].split(")")[0])
         sources[read] = LoaderSource(first=first, lengths=np.array([size]))
         first += size
-    more = {"version": "0.2.18", "kept": passes, "shares": True, "num_hosts": 2} | more
-    return LoaderConfig(
-        lengths=np.array([first]), stages=stages, sources=sources, host=host, **more
-    )
+    given: dict[str, Any] = {"version": "0.2.18", "kept": passes, "shares": True, "num_hosts": 2}
+    given.update(more, lengths=np.array([first]), stages=stages, sources=sources)
+    return LoaderConfig(host=host, **given)
 
 
 def sequence(text: str) -> GrainSequence:
@@ -104,6 +103,7 @@ REFUSED = {
     "mix(range(9), range(8) | to_iter_dataset)": "of MapDatasets or of IterDatasets alone",
     "mix(range(9), weights=[0.5, 0.5])": "a weight above 0 for each dataset",
     "range(9) | to_iter_dataset | mp_prefetch(2) | mp_prefetch(2)": "workers within workers",
+    "InterleaveIterDataset(range(9), range(8), cycle_length=1) | RepeatIterDataset": "other turns",
     "range(9) | slice(0, 9, 0)": "step=0",
 }
 
@@ -125,5 +125,5 @@ def test_states_of_older_versions_and_of_other_chains() -> None:
     assert [elements_of(batches, {"next_index": n}) for n in (0, 4, 8, 9)] == [0, 1, 2, 3]
     with pytest.raises(UsageError, match="in the midst of a batch of 4: 5"):
         elements_of(batches, {"next_index": 5})
-    with pytest.raises(UsageError, match="give like=STATE"):
+    with pytest.raises(UsageError, match="give state=STATE"):
         state_of(chain("range(9) | IndexSampler(num_epochs=1) | DataLoader"), 2)

@@ -571,7 +571,7 @@ def _returned_by(
         kind = "None" if value is None else type(value).__name__
         raise UsageError(
             f"{said} returned {kind}, no tf.data.Dataset nor what iterates one, and no object of "
-            "another loader"
+            "another loader; return the object itself"
         )
     iterated = [one.dataset for one in found.values() if one.iterated is not None]
     found = {

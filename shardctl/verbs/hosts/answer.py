@@ -244,7 +244,7 @@ def _of_loader(comparison: Comparison) -> Iterator[str]:
     if own.num_repeated and own.name == "--stages":
         yield (
             f"with these stages the hosts yield {counted(own.num_repeated, 'example')} more than "
-            "once in all: a chain shares what it is told to share, and repeats"
+            "once in all: they share no more than the stages say, and repeats count"
         )
     elif own.num_repeated:
         yield (

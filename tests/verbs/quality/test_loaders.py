@@ -61,7 +61,7 @@ def test_an_ordered_dataset_is_not_shuffled_by_tfds() -> None:
 
 
 def test_what_cannot_be_compared() -> None:
-    with pytest.raises(UsageError, match="stages are of tf"):
+    with pytest.raises(UsageError, match="stages are one way to read"):
         compare_loaders("mnist", "train", ReadSettings(stages="batch(4)"))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="at most 1,024"):
         compare_loaders("mnist", "train", {"host": "0/2000"})

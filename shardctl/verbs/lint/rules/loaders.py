@@ -267,8 +267,8 @@ def canonical_nodes(context: LintContext) -> Iterator[Violation]:
 
 
 # Calls that leave examples out themselves.
-_SHORTER = ("LimitIterDataset", "filter", "select", "shard", "skip", "slice", "split", "take")
-_SHORTER += ("train_test_split", "split_dataset_by_node")
+_SHORTER = {"LimitIterDataset", "filter", "select", "shard", "skip", "slice", "split", "take"}
+_SHORTER |= {"train_test_split", "split_dataset_by_node"}
 
 
 def _stops_early(source: Any) -> bool:
