@@ -140,7 +140,7 @@ class Work:
                     "[| load_state_dict(..)]"
                 )
         if self.state is not None and config.first_epoch:
-            raise UsageError("load_state_dict says which epoch it is, so --pass has no place here")
+            raise UsageError("load_state_dict says the epoch; leave out --pass-index")
         if dataset.shuffle_algo == "py1b" and config.version != "0.9.1":
             raise UsageError(f"mosaicml-streaming {config.version} has no shuffle_algo 'py1b'")
         self.dataset = dataset
