@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from shardctl.base.hooks import named
@@ -80,16 +81,9 @@ class _Reading:
 
     def _stream(self, made: Any, found: LoaderObject) -> LoaderObject:
         """Return a stream of Hugging Face with the workers and batches of its DataLoader."""
-        own = {"batch": made.batch_size, "drop_remainder": made.drop_last or None}
-        own |= {"workers": made.num_workers or None}
-        settings = {**found.settings, **{name: value for name, value in own.items() if value}}
-        return LoaderObject(
-            loader=found.loader,
-            stages=found.stages,
-            settings=settings,
-            sources=found.sources,
-            assumptions=found.assumptions,
-        )
+        own = {"batch": made.batch_size, "drop_remainder": made.drop_last}
+        own |= {"workers": made.num_workers}
+        return replace(found, settings={**found.settings, **{k: v for k, v in own.items() if v}})
 
     def _loader(self, made: Any, *, is_stateful: bool) -> tuple[Source, list[Stage]]:
         """Return the source and the stages of a DataLoader; settings are noted."""
@@ -146,6 +140,12 @@ class _Reading:
             # It counts the iterations itself.
             data_seed = int(sampler.initial_seed) + made.iteration
             stages.append(calls.RandomSampler(num_samples=sampler._num_samples))
+        elif (
+            getattr(sampler, "generator", None) is not None and sampler.generator is base.generator
+        ):
+            if type(sampler).__name__ != "RandomSampler" or sampler._num_samples:
+                raise UsageError("a sampler and its DataLoader draw from one generator in turn")
+            stages.append(calls.DataLoader(shuffle=True, generator=self.generator(base.generator)))
         else:
             stages += self._sampler(sampler, base.dataset)
             if is_shard and made.iteration:
@@ -215,7 +215,7 @@ class _Reading:
         if module == "torch.utils.data.dataset" and name == "ConcatDataset":
             parts = tuple(map(self.dataset, made.datasets))
             return Pipeline(source=calls.ConcatDataset(inputs=parts))
-        if not hasattr(made, "__len__") or not hasattr(made, "__getitem__"):
+        if _streams(made) or not hasattr(made, "__len__") or not hasattr(made, "__getitem__"):
             raise UsageError(
                 f"{name} is no dataset of a known length whose elements have places; what it "
                 "yields is not seen here: write it as IterableDataset in --stages"
@@ -337,11 +337,13 @@ def _behind(pipeline: Pipeline, *stages: Stage) -> Pipeline:
 
 def _of_hugging_face(dataset: Any) -> LoaderObject | None:
     """Return a stream of Hugging Face, read by the loader that knows it."""
-    is_stream = type(dataset).__module__.startswith("datasets.") and not hasattr(
-        dataset, "__getitem__"
-    )
+    is_stream = type(dataset).__module__.startswith("datasets.") and _streams(dataset)
     reads = LOADERS["hf"].reads
     return named(reads)(dataset) if is_stream and reads else None
+
+
+def _streams(dataset: Any) -> bool:
+    return any(of.__name__ == "IterableDataset" for of in type(dataset).__mro__)
 
 
 def _check_type(made: Any, modules: Sequence[str]) -> None:

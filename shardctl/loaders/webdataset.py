@@ -460,7 +460,7 @@ def _run(stage: parts.Stage, process: _Process) -> Run:
             epochs, worker = count(), rank * 1000 + process.worker
             return lambda rows: _resampled([*rows], stage, (worker, next(epochs), stage.seed))
         case Batched():
-            return lambda rows: _cut(rows, stage.batchsize, drops=not stage.partial)
+            return lambda rows: _batched(rows, stage)
         case Unbatched():
             return lambda rows: chain.from_iterable(map(_samples, rows))
         case Slice():
@@ -484,6 +484,18 @@ def _cut(rows: Rows, size: int, *, drops: bool) -> Rows:
     while batch := list(islice(rows, size)):
         if len(batch) == size or not drops:
             yield [*chain.from_iterable(map(_samples, batch))]
+
+
+def _batched(rows: Rows, stage: Batched) -> Rows:
+    """Yield batches, each when the sample behind it has come."""
+    batch: list[Any] = []
+    for row in rows:
+        if len(batch) >= stage.batchsize:
+            yield [*chain.from_iterable(map(_samples, batch))]
+            batch = []
+        batch.append(row)
+    if len(batch) == stage.batchsize or (batch and stage.partial):
+        yield [*chain.from_iterable(map(_samples, batch))]
 
 
 def _mixed(rows: list[Rows], mixture: RoundRobin | RandomMix, random: Random) -> Rows:

@@ -103,7 +103,8 @@ _MADE = {"streaming": _streaming, "litdata": _litdata, "webdataset": _webdataset
 def chain_of(loader: str, random: Random, *, workers: tuple[int | None, ...]) -> dict[str, Any]:
     """Return settings with a random chain of a loader, on a random rank."""
     world = random.choice((1, 1, 2, 4))
-    found = {"stages": _MADE[loader](random, world), "workers": random.choice(workers)}
+    found: dict[str, Any] = {"stages": _MADE[loader](random, world)}
+    found["workers"] = random.choice(workers)
     found |= {"host": f"{random.randrange(world)}/{world}"} if world > 1 else {}
     found |= {"epochs": random.choice((1, 2)), "loader": loader}
     if "load_state_dict" not in found["stages"]:

@@ -86,7 +86,7 @@ def test_what_stands_before_a_shuffle_of_tables_is_assumed_and_can_be_stated() -
     assert "split_dataset_by_node; a Trainer or Accelerator" in said
     with pytest.raises(UsageError, match="is read with --shuffle-seed N only"):
         order(input_shards=3, shuffle_seed=None)
-    with pytest.raises(UsageError, match="needs --streaming"):
+    with pytest.raises(UsageError, match="are of a stream; --streaming, or"):
         order(input_shards=3, streaming=False)
 
 
