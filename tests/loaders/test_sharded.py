@@ -107,7 +107,7 @@ def test_hosts_of_a_mixture_are_checked_as_one() -> None:
     stages = "CombinedStreamingDataset(train | StreamingDataset, test | StreamingDataset)"
     dataset = order_of([[24], [10]], {"loader": "torch"}, "2.14.1").dataset
     found = shardctl.lint(dataset, loader="litdata", stages=stages, host="0/2", batch=3)
-    assert "SC034" not in {one.code for one in found.findings}
+    assert "SC034" not in {one.rule.code for one in found.findings}
 
 
 @pytest.mark.slow
