@@ -273,7 +273,7 @@ class _Chain:
             case calls.Repeat() if stage.num_times is None:
                 raise UsageError("repeat: a Dataset has no repeat without end; give num_times")
             case calls.Repeat() | calls.Batch() | calls.Filter():
-                _check_size(n * (stage.num_times if isinstance(stage, calls.Repeat) else 1))
+                _check_size(n * int(getattr(stage, "num_times", 1)))
                 row = self._node(stage, found).read()
                 if n and isinstance(stage, calls.Batch) and not len(row):
                     raise UsageError("batch: datasets drops nothing where no batch is whole")
