@@ -125,7 +125,7 @@ def same_source(package: str) -> str | None:
     if known is None:
         return None
     try:
-        place = metadata.distribution(package).locate_file("")
+        place = str(metadata.distribution(package).locate_file(""))
         found = source_digest(known["decides"], lambda name: Path(place, name).read_text("utf-8"))
     except (metadata.PackageNotFoundError, OSError, ValueError, SyntaxError):
         return None

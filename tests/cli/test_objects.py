@@ -18,6 +18,7 @@ from shardctl.errors import UsageError
 from shardctl.live.library import LoaderObject, reader_of
 from shardctl.live.objects import rows_of
 from shardctl.loaders.loader import LOADERS
+from shardctl.loaders.vocabulary import calls_of
 from shardctl.stages.stages import Pipeline
 from tests.cli import test_toy_chain as toy
 from tests.cli.conftest import Shardctl
@@ -76,7 +77,7 @@ def script(shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     monkeypatch.setitem(LOADERS, toy.NAME, replace(toy.LOADER, **added))  # type: ignore[arg-type]
     Path("train.py").write_text(SCRIPT)
     yield
-    toy.calls_of.cache_clear()
+    calls_of.cache_clear()
 
 
 def test_its_stages_and_order_are_inspected(shardctl: Shardctl) -> None:
