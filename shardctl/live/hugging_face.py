@@ -55,7 +55,8 @@ class HuggingFace(OfDataLoader):
             names[name] = self._of_indices(config, config.sources[read])
         for number, stage in enumerate(_of_kind(chain, stages.Filter)):
             names[f"passes_{number + 1}"] = _passes(config, stage)
-        self.run([*self._of_chain(config), *self.made(config)], names)
+        imports = [line for line in self.imports(config) if line != DATA_LOADER]
+        self.run([*imports, *self.made(config)], names)
         return names
 
     def epoch_setter(self, config: LoaderConfig) -> str:
@@ -66,20 +67,16 @@ class HuggingFace(OfDataLoader):
 
     def imports(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the imports of what shares, and of the DataLoader."""
-        yield from self._of_chain(config)
-        yield DATA_LOADER
-
-    def imports_of_data(self, order: LoaderOrder) -> Iterator[str]:
-        """Yield the imports of what loads."""
-        yield "import datasets"
-
-    @staticmethod
-    def _of_chain(config: LoaderConfig) -> Iterator[str]:
         if any(_of_kind(_chain(config), stages.SplitByNode)):
             yield "from datasets.distributed import split_dataset_by_node"
         combined = {part.name for part in _of_kind(_chain(config), stages.Combined)}
         if combined:
             yield f"from datasets import {', '.join(sorted(combined))}"
+        yield DATA_LOADER
+
+    def imports_of_data(self, order: LoaderOrder) -> Iterator[str]:
+        """Yield the imports of what loads."""
+        yield "import datasets"
 
     def data(self, spec: str, order: LoaderOrder) -> Iterator[str]:
         """Yield the lines that make the dataset whose examples the indices of an order count.
@@ -425,10 +422,10 @@ class _OfObject:
     def of(self, node: Any, *, below: bool = False) -> Pipeline:
         """Return the chain of an iterable; `below` a shuffle, which has moved what it reads."""
         name = _kind(node).removesuffix("ExamplesIterable")
-        shards = node.kwargs.get("shards") if name in ("", "Arrow") and _kind(node) else None
-        if isinstance(shards, list) and {_kind(one) for one in shards} == {"Dataset"}:
-            return self._shards_of_dataset(shards)
         if name in ("", "Arrow") and _kind(node):
+            shards = node.kwargs.get("shards")
+            if isinstance(shards, list) and {_kind(one) for one in shards} == {"Dataset"}:
+                return self._shards_of_dataset(shards)
             self.assumed.append(_SHARDS.format(node.num_shards))
             self.settings.update(streaming=True, arrow=name == "Arrow")
             if Read() in self.known:

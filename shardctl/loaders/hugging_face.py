@@ -330,9 +330,9 @@ class _Chain:
                 raise UsageError(f"with_format({stage.type!r}): a stream then maps whole tables")
             case calls.Reshard() if found.node.has_tables:
                 raise UsageError("reshard: how many row groups the files have is not known here")
-            case calls.Columns() | calls.WithFormat() | calls.Reshard() if not isinstance(
-                stage, calls.FlattenIndices
-            ):
+            case calls.FlattenIndices():
+                pass
+            case calls.Columns() | calls.WithFormat() | calls.Reshard():
                 return found.node
         raise UsageError(f"{stage.name}: a Dataset has this call, and a stream has not")
 
@@ -340,10 +340,9 @@ class _Chain:
         era, config = self.era, self._config
         buffer = eras.DEFAULT_BUFFER if stage.buffer_size is None else stage.buffer_size
         check_buffer(buffer)
-        mixed = (one for one in found.node.within if isinstance(one, streams.Concatenated))
-        if era.by_halves and any(
-            len({one.has_tables for one in each.inputs}) > 1 for each in mixed
-        ):
+        joined = (one for one in found.node.within if isinstance(one, streams.Concatenated))
+        kinds = [{one.has_tables for one in each.inputs} for each in joined]
+        if era.by_halves and {True, False} in kinds:
             raise UsageError("shuffle: of rows and tables together it depends on the tables' sizes")
         given = stage.max_buffer_input_shards
         if given is not None and era.interleave == "never":
