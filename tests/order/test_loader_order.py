@@ -104,8 +104,8 @@ def test_workers_that_stay_need_workers() -> None:
 
 
 @pytest.mark.parametrize("given", [{"streaming": True}, {"buffer": 9}, {"input_shards": 1}])
-def test_a_stream_that_accelerate_deals_out_is_refused_by_name(given: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=r"share a stream .*split_dataset_by_node"):
+def test_a_stream_of_accelerate_is_a_chain(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"a stream of Accelerate .*split_dataset_by_node"):
         made("train", loader="accelerate", batch=2, **given)
 
 
