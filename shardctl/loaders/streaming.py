@@ -158,7 +158,7 @@ class Work:
         inputs = chain.source.inputs if isinstance(chain.source, Streams) else (chain,)
         self._streams = [self._stream(one, is_alone=one is chain) for one in inputs]
         self._weigh()
-        self._run = lru_cache(2)(self._yielded)
+        self.epoch = lru_cache(2)(self._yielded)
 
     def _stream(self, given: Pipeline, *, is_alone: bool) -> tuple[Stream, Int64s, Int64s]:
         """Return the weight of a stream, the lengths of its shards, and where they begin."""
@@ -225,11 +225,8 @@ class Work:
         )  # fmt: skip
         self._shares = self._chosen / self._chosen.sum()
 
-    def epoch(self, epoch: int) -> tuple[Int64s, Int64s]:
-        """Return what the rank yields in an epoch, and the sizes of its batches."""
-        return self._run(epoch)
-
     def _yielded(self, epoch: int) -> tuple[Int64s, Int64s]:
+        """Return what the rank yields in an epoch, and the sizes of its batches."""
         state, first = self.state, self._config.first_epoch
         number = epoch + (first if state is None else state.epoch)
         done = state.sample_in_epoch if state is not None and epoch == 0 else 0
