@@ -392,15 +392,17 @@ for name, loader in LOADERS.items():
     if name == "stateful":
         settings["host"] = "0/2"
     is_whole = name in ("streaming", "litdata", "webdataset")  # shards are read whole
-    spec, test = ("test", "test") if is_whole else ("train[:100]", "test[:99]")
-    order = shardctl.plan_order("mnist", spec, settings).order
+    ref, spec, test = "mnist", "train[:100]", "test[:99]"
+    if is_whole:
+        ref, spec, test = "imagenet2012", "validation", "validation"
+    order = shardctl.plan_order(ref, spec, settings).order
     order.codes_at([0, 1])
-    shardctl.simulate("mnist", spec, settings)
-    shardctl.evaluate("mnist", test, {{"loader": name}}, batch=8, hosts=2)
-    shardctl.hosts("mnist", test, {{"loader": name, "batch": 2}}, hosts=2)
-    shardctl.resume_loader("mnist", "train", {{"loader": name, "batch": 2}}, steps=3)
-    shardctl.lint("mnist", ["train"], settings)
-    shardctl.snapshot("mnist", spec, settings)
+    shardctl.simulate(ref, spec, settings)
+    shardctl.evaluate(ref, test, {{"loader": name}}, batch=8, hosts=2)
+    shardctl.hosts(ref, test, {{"loader": name, "batch": 2}}, hosts=2)
+    shardctl.resume_loader(ref, "train", {{"loader": name, "batch": 2}}, steps=3)
+    shardctl.lint(ref, ["train"], settings)
+    shardctl.snapshot(ref, spec, settings)
     check(name)
 from shardctl.live import key_order, library, process, verify
 from shardctl.loaders.loader import library_of

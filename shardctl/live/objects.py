@@ -74,7 +74,9 @@ def _shown(pipeline: Pipeline, level: int = 0) -> Iterator[InspectedStage]:
     for part in (pipeline.source, *pipeline.stages):
         for one in part.pipelines:
             yield from _shown(one, level + 1)
-        alone = Pipeline(stages=(part,)) if isinstance(part, Stage) else Pipeline(source=part)
+        alone = (
+            Pipeline(stages=(part,)) if isinstance(part, Stage) else replace(pipeline, stages=())
+        )
         several = f"{part.name}({counted(len(part.pipelines), 'input')})"
         reason = part.why_open(None, None)
         effect = part.effect

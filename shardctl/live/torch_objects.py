@@ -82,8 +82,8 @@ class _Reading:
     def _stream(self, made: Any, found: LoaderObject) -> LoaderObject:
         """Return a stream of Hugging Face with the workers and batches of its DataLoader."""
         own = {"batch": made.batch_size, "drop_remainder": made.drop_last}
-        own |= {"workers": made.num_workers}
-        return replace(found, settings={**found.settings, **{k: v for k, v in own.items() if v}})
+        own["workers"] = made.num_workers
+        return replace(found, settings={**found.settings, **_given(own)})
 
     def _loader(self, made: Any, *, is_stateful: bool) -> tuple[Source, list[Stage]]:
         """Return the source and the stages of a DataLoader; settings are noted."""
@@ -97,7 +97,7 @@ class _Reading:
         sampler, batches = made.sampler, []
         if made.batch_size is not None:
             self.settings["batch"] = int(made.batch_size)
-            self.settings |= {"drop_remainder": True} if made.drop_last else {}
+            self.settings |= _given({"drop_remainder": made.drop_last})
         elif made.batch_sampler is not None:
             batches = [self._batches(made.batch_sampler)]
             sampler = made.batch_sampler.sampler
@@ -150,16 +150,20 @@ class _Reading:
             stages += self._sampler(sampler, base.dataset)
             if is_shard and made.iteration:
                 self.assumed.append(f"it has been iterated {made.iteration} times")
-        self.settings |= {"batch": inner.batch_size, "workers": base.num_workers or None}
+        self.settings |= _given(
+            {
+                "batch": inner.batch_size,
+                "workers": base.num_workers,
+                "drop_remainder": inner.drop_last,
+                "host": f"{index}/{count}" if count > 1 else None,
+            }
+        )
         self.settings |= {"persistent_workers": base.persistent_workers} if base.num_workers else {}
-        self.settings |= {"drop_remainder": True} if inner.drop_last else {}
-        self.settings |= {"host": f"{index}/{count}"} if count > 1 else {}
-        self.settings = {name: value for name, value in self.settings.items() if value is not None}
         stages.append(
             calls.Prepare(
-                split_batches=bool(shard.split_batches if is_shard else False),
+                split_batches=is_shard and bool(shard.split_batches),
                 dispatch_batches=dispatches,
-                even_batches=bool(shard.even_batches if is_shard else True),
+                even_batches=not is_shard or bool(shard.even_batches),
                 use_seedable_sampler=data_seed is not None,
                 data_seed=data_seed,
             )
@@ -177,27 +181,20 @@ class _Reading:
         if how == "group_by_length":
             lengths = tuple(made._get_train_sampler(made.train_dataset).lengths)
             self.generator(None)
+        own = ("gradient_accumulation_steps", "seed", "data_seed", "ignore_data_skip")
+        ways = ("split_batches", "dispatch_batches", "even_batches", "use_seedable_sampler")
         stage = calls.Trainer(
-            gradient_accumulation_steps=args.gradient_accumulation_steps,
-            seed=args.seed,
-            data_seed=args.data_seed,
-            train_sampling_strategy=how,
-            lengths=lengths,
-            split_batches=config.split_batches,
-            dispatch_batches=config.dispatch_batches,
-            even_batches=config.even_batches,
-            use_seedable_sampler=config.use_seedable_sampler,
-            ignore_data_skip=args.ignore_data_skip,
+            train_sampling_strategy=how, lengths=lengths, **_of(args, *own), **_of(config, *ways)
         )
         self.settings["batch"] = made._train_batch_size
-        epochs = -(-args.num_train_epochs // 1)
+        epochs = int(-(-args.num_train_epochs // 1))
         more = {
-            "epochs": int(epochs) if epochs > 1 and args.max_steps < 0 else None,
-            "workers": args.dataloader_num_workers or None,
-            "drop_remainder": args.dataloader_drop_last or None,
+            "epochs": epochs if epochs > 1 and args.max_steps < 0 else None,
+            "workers": args.dataloader_num_workers,
+            "drop_remainder": args.dataloader_drop_last,
             "host": f"{args.process_index}/{args.world_size}" if args.world_size > 1 else None,
         }
-        self.settings |= {name: value for name, value in more.items() if value is not None}
+        self.settings |= _given(more)
         if args.data_seed is None:
             self.assumed.append("set_seed is called with args.seed, and not after it")
         return self.object("accelerate", pipeline.source, [*pipeline.stages, stage])
@@ -208,10 +205,8 @@ class _Reading:
         """Read a dataset, down to what it is a part of."""
         name, module = type(made).__name__, type(made).__module__
         if module == "torch.utils.data.dataset" and name == "Subset":
-            inner, indices = self.dataset(made.dataset), _as_range(made.indices)
-            return Pipeline(
-                source=inner.source, stages=(*inner.stages, calls.Subset(indices=indices))
-            )
+            subset = calls.Subset(indices=_as_range(made.indices))
+            return _behind(self.dataset(made.dataset), subset)
         if module == "torch.utils.data.dataset" and name == "ConcatDataset":
             parts = tuple(map(self.dataset, made.datasets))
             return Pipeline(source=calls.ConcatDataset(inputs=parts))
@@ -229,38 +224,29 @@ class _Reading:
         over = getattr(made, "data_source", getattr(made, "dataset", dataset))
         if over is not dataset and len(over) != len(dataset):
             raise UsageError(f"{name} is of another dataset than its loader")
-        own = getattr(made, "generator", None)
-        own = self.generator(own)
-        if name == "RandomSampler":
-            count = made._num_samples
-            return [
-                calls.RandomSampler(replacement=made.replacement, num_samples=count, generator=own)
-            ]
-        if name == "SubsetRandomSampler":
-            return [calls.SubsetRandomSampler(indices=_as_range(made.indices), generator=own)]
-        if name == "WeightedRandomSampler":
-            weights, count = tuple(made.weights.tolist()), made.num_samples
-            return [
-                calls.WeightedRandomSampler(
-                    weights=weights, num_samples=count, replacement=made.replacement, generator=own
-                )
-            ]
+        own = self.generator(getattr(made, "generator", None))
         if name in ("DistributedSampler", "StatefulDistributedSampler"):
             self.settings["host"] = f"{made.rank}/{made.num_replicas}"
             self.assumed.append("set_epoch is called before each epoch")
-            return [
-                calls.DistributedSampler(
-                    shuffle=made.shuffle, seed=made.seed + made.epoch, drop_last=made.drop_last
-                )
-            ]
-        if name != "SequentialSampler":
+            seed, shares = made.seed + made.epoch, _of(made, "shuffle", "drop_last")
+            return [calls.DistributedSampler(seed=seed, **shares)]
+        values: dict[str, dict[str, Any]] = {"SequentialSampler": {}}
+        if name == "RandomSampler":
+            values[name] = {"num_samples": made._num_samples, **_of(made, "replacement")}
+        elif name == "SubsetRandomSampler":
+            values[name] = {"indices": _as_range(made.indices)}
+        elif name == "WeightedRandomSampler":
+            weights = tuple(made.weights.tolist())
+            values[name] = {"weights": weights, **_of(made, "num_samples", "replacement")}
+        if name not in values:
             raise UsageError(f"{name}: what it yields is not known")
-        return [calls.SequentialSampler()]
+        kind: Any = getattr(calls, name)
+        return [kind(**values[name], **({"generator": own} if name != "SequentialSampler" else {}))]
 
     def _batches(self, made: Any) -> Stage:
         if type(made).__name__ != "BatchSampler":
             raise UsageError(f"{type(made).__name__}: what it yields is not known")
-        return calls.BatchSampler(batch_size=made.batch_size, drop_last=made.drop_last)
+        return calls.BatchSampler(**_of(made, "batch_size", "drop_last"))
 
     def generator(self, made: Any) -> Seeds | None:
         """Return the seed of a generator and its draws since; note where the default one stands."""
@@ -295,29 +281,18 @@ class _Reading:
         if name == "SamplerWrapper":
             return self._wrapped(made, None)
         if name == "IterableWrapper":
-            pipeline = self.dataset(made.iterable)
-            return _behind(pipeline, calls.IterableWrapper())
+            return _behind(self.dataset(made.iterable), calls.IterableWrapper())
         if name == "MultiNodeWeightedSampler":
-            inputs = tuple(self.node(made.source_nodes[key]) for key in made.dataset_names)
-            return Pipeline(
-                source=calls.MultiNodeWeightedSampler(
-                    inputs=inputs,
-                    weights=tuple(made.weights[key] for key in made.dataset_names),
-                    stop_criteria=made.stop_criteria,
-                    rank=made.rank,
-                    world_size=made.world_size,
-                    seed=made.seed,
-                )
+            keys = made.dataset_names
+            mixture = calls.MultiNodeWeightedSampler(
+                inputs=tuple(self.node(made.source_nodes[key]) for key in keys),
+                weights=tuple(made.weights[key] for key in keys),
+                **_of(made, "stop_criteria", "rank", "world_size", "seed"),
             )
-        own: dict[str, Any] = {
-            "Batcher": lambda: calls.Batcher(batch_size=made.batch_size, drop_last=made.drop_last),
-            "Unbatcher": calls.Unbatcher,
-            "Prefetcher": lambda: calls.Prefetcher(prefetch_factor=made.prefetch_factor),
-            "PinMemory": calls.PinMemory,
-        }
-        if name not in own:
+            return Pipeline(source=mixture)
+        if name not in _NODES:
             raise UsageError(f"{name}: what this node yields is not known")
-        return _behind(self.node(source), own[name]())
+        return _behind(self.node(source), getattr(calls, name)(**_of(made, *_NODES[name])))
 
     def _wrapped(self, made: Any, dataset: Any) -> Pipeline:
         """Read the sampler of a node, and the dataset of which it yields places."""
@@ -329,6 +304,25 @@ class _Reading:
         pipeline = self.dataset(dataset)
         wrapper = calls.SamplerWrapper(initial_epoch=made.epoch)
         return _behind(pipeline, *self._sampler(sampler, dataset), wrapper)
+
+
+# Nodes that yield what their source has, and the arguments that they keep.
+_NODES = {
+    "Batcher": ("batch_size", "drop_last"),
+    "Unbatcher": (),
+    "Prefetcher": ("prefetch_factor",),
+    "PinMemory": (),
+}
+
+
+def _of(made: Any, *names: str) -> dict[str, Any]:
+    """Return attributes that are arguments of a call by the same names."""
+    return {name: getattr(made, name) for name in names}
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that say something."""
+    return {name: value for name, value in values.items() if value}
 
 
 def _behind(pipeline: Pipeline, *stages: Stage) -> Pipeline:

@@ -10,14 +10,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import option, refused
-from shardctl.base.text import quoted
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders import hugging_face_eras as eras
 from shardctl.loaders import hugging_face_stages as calls
@@ -26,6 +24,7 @@ from shardctl.loaders import loader_sequence
 from shardctl.loaders.hugging_face_streams import Elements, Node, Stream, indices, taken_in_turn
 from shardctl.loaders.loader import release_of
 from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource, in_turn
+from shardctl.loaders.torch_generator import numbers_in
 from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Pipeline, Read
@@ -33,7 +32,7 @@ from shardctl.tfdata.shuffle_buffer import MAX_BUFFER, check_buffer
 
 _NONE = np.empty(0, np.int64)
 _BYTES = 85  # of memory an example, of an epoch that is streamed
-SLICE = re.compile(r"(?:range\()?(\d*)\s*[:,]\s*(\d*)(?:\s*[:,]\s*(\d+))?\)?")
+SLICE = re.compile(r"(?:range\()?(\d*)\s*[:,]\s*(\d*)(?:\s*[:,]\s*([1-9]\d*))?\)?")
 _BATCHED = (
     "map(batched=True) yields as many examples as it is given; one that yields more or fewer has "
     "another order"
@@ -274,6 +273,7 @@ class _Chain:
             case calls.Repeat() if stage.num_times is None:
                 raise UsageError("repeat: a Dataset has no repeat without end; give num_times")
             case calls.Repeat() | calls.Batch() | calls.Filter():
+                _check_size(n * int(getattr(stage, "num_times", 1)))
                 row = self._node(stage, found).read()
                 if n and isinstance(stage, calls.Batch) and not len(row):
                     raise UsageError("batch: datasets drops nothing where no batch is whole")
@@ -425,17 +425,14 @@ def _places_of(given: str | tuple[int, ...], size: int) -> Int64s | slice:
         found = [max(stop or 0, start or 0)]
     elif isinstance(given, str):
         try:
-            found = Path(given).read_text(encoding="utf-8").split()
-            found = np.array(found, np.int64)
-        except (OSError, ValueError, OverflowError) as error:
-            raise UsageError(
-                f"select: {quoted(given)} is no slice as '100:200', and no file of indices, one a "
-                f"line ({error})"
-            ) from None
-    places = np.array(found, np.int64)
-    if len(places) and not 0 <= places.min() <= places.max() < size:
-        raise UsageError(f"select: datasets raises IndexError: {places.max()} of {size} examples")
-    return places
+            found = numbers_in(given, "indices")
+        except UsageError as error:
+            raise UsageError(f"select: {error}; a slice is written as '100:200'") from None
+    numbers = np.array(found)
+    wrong = numbers[(numbers < 0) | (numbers >= size) | (numbers % 1 != 0)]
+    if len(wrong):
+        raise UsageError(f"select: datasets refuses index {wrong[0]:g} of {size} examples")
+    return numbers.astype(np.int64)
 
 
 def _train_test(stage: calls.TrainTestSplit, n: int) -> Int64s | slice:

@@ -273,7 +273,9 @@ class Concatenate(Combined):
     effect = "reads one dataset after the other; a shuffle of streams mixes all their shards"
 
     def length(self, others: Sequence[parts.Count]) -> parts.Count:
-        """Return the sum of the inputs."""
+        """Return the sum of the inputs; one without end has none, whatever the others have."""
+        if math.inf in others:
+            return math.inf
         return None if None in others else sum(count for count in others if count is not None)
 
 

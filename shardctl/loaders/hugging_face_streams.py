@@ -355,7 +355,9 @@ def taken_in_turn(
     while not ended(counts >= ends) and (most is None or num_taken < most):
         block = np.tile(np.arange(len(sizes)), each)
         if rng is not None:
-            block = rng.choice(len(sizes), size=_DRAWN_AT_ONCE, p=probabilities)
+            # More at once the more there were; the numbers do not depend on how many.
+            at_once = max(_DRAWN_AT_ONCE, int(counts.sum()))
+            block = rng.choice(len(sizes), size=at_once, p=probabilities)
         blocks.append(block)
         counts += np.bincount(block, minlength=len(sizes))
         num_taken = int((counts if again else np.minimum(counts, lengths))[lengths > 0].sum())

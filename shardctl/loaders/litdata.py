@@ -238,5 +238,8 @@ def _mixed(
             return np.array(found, np.int64)
         else:
             left.remove(which)
-            total = sum(shares[one] for one in left)
+            if not (total := sum(shares[one] for one in left)):
+                raise UsageError(
+                    "CombinedStreamingDataset: an input has no items, and litdata divides by 0"
+                )
             shares = {one: shares[one] / total for one in left}

@@ -190,6 +190,9 @@ class EpochByEpoch(LoaderSequence):
         return epochs
 
 
+_MOST_FOLLOWED = 1 << 25  # of some 80 bytes each
+
+
 class Followed(LoaderSequence):
     """What an iterator yields, from the first example on, followed as far as it is asked about.
 
@@ -232,6 +235,11 @@ class Followed(LoaderSequence):
                 break
             self._rows.append(piece)
             self._followed += len(piece[0])
+            if self._followed > _MOST_FOLLOWED:
+                raise UsageError(
+                    f"this chain is followed one example after the other, and more than "
+                    f"{_MOST_FOLLOWED:,} are refused; end it sooner, or ask for an earlier position"
+                )
             num_elements += len(piece[1])
         if len(self._rows) > before:
             columns = zip(*self._rows, strict=True)

@@ -24,6 +24,7 @@ from shardctl.loaders.loader_sequence import (
 )
 from shardctl.stages import part as parts
 from shardctl.stages.stages import Mixture, Pipeline, Read
+from shardctl.tfdata.shuffle_buffer import MAX_BUFFER
 
 _SEED, _BLOCK, _BLOCKS = 9176, 1 << 18, 4_000_000
 _ONE_NODE = (
@@ -158,6 +159,11 @@ class Work:
         inputs = chain.source.inputs if isinstance(chain.source, Streams) else (chain,)
         self._streams = [self._stream(one, is_alone=one is chain) for one in inputs]
         self._weigh()
+        if (total := int(self._chosen.sum())) > MAX_BUFFER:
+            raise UsageError(
+                f"an epoch of {total:,} samples is more than the {MAX_BUFFER:,} that are laid out "
+                "here; give fewer, by epoch_size, choose, repeat or the spec"
+            )
         self.epoch = lru_cache(2)(self._yielded)
 
     def _stream(self, given: Pipeline, *, is_alone: bool) -> tuple[Stream, Int64s, Int64s]:
@@ -197,6 +203,8 @@ class Work:
         """Set how many examples of each stream an epoch has, and its share."""
         weights = [stream for stream, _, _ in self._streams]
         sizes = np.array([int(lengths.sum()) for _, lengths, _ in self._streams])
+        if not sizes.all():
+            raise UsageError("MosaicML Streaming refuses a stream without samples")
         relative = {one.proportion is not None for one in weights}
         if len(relative) > 1:
             raise UsageError("proportion is needed of every Stream, or of none")

@@ -540,6 +540,10 @@ def _buffered(rows: Rows, stage: Shuffle | DetShuffle, rng: Random) -> Rows:
 def _resampled(shards: list[Any], stage: ResampledShards, seeds: tuple[int, ...]) -> Rows:
     seed = reduce(lambda seed, one: (seed * 31 + hash(one)) & 0x7FFFFFFF, seeds, 0)
     rng = _rng(seed)
+    if not any(shards):
+        raise UsageError(
+            "ResampledShards: of no samples, and WebDataset would look for one forever"
+        )
     for _ in range(stage.nshards) if stage.nshards else count():
         yield shards[rng.randint(0, len(shards) - 1)]
 

@@ -123,6 +123,7 @@ class RecordFiles:
         file = store.status(path)
         if file is None:
             raise DatasetError(f"{printable(path)} is missing")
+        places: Any
         with store.open(file) as source:
             if self._form == "parquet":
                 parquet = pyarrow_module("pyarrow.parquet", "reading parquet files")
