@@ -64,10 +64,9 @@ class CombinedStreamingDataset(Mixture):
 
 def chain_of(config: LoaderConfig) -> Pipeline:
     """Return the chain of a configuration, that of its settings where it has none."""
-    if config.stages is not None:
-        return config.stages
     seed = _SEED if config.seed is None else config.seed
-    return Pipeline(stages=(StreamingDataset(shuffle=config.shuffles, seed=seed),))
+    plain = StreamingDataset(shuffle=config.shuffles, seed=seed)
+    return config.stages or Pipeline(stages=(plain,))
 
 
 def inputs_of(chain: Pipeline) -> tuple[tuple[Pipeline, ...], CombinedStreamingDataset | None]:

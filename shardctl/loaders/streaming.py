@@ -95,10 +95,9 @@ class LoadStateDict(parts.Stage):
 
 def chain_of(config: LoaderConfig) -> Pipeline:
     """Return the chain of a configuration, that of its settings where it has none."""
-    if config.stages is not None:
-        return config.stages
     seed = _SEED if config.seed is None else config.seed
-    return Pipeline(stages=(StreamingDataset(shuffle=config.shuffles, shuffle_seed=seed),))
+    plain = StreamingDataset(shuffle=config.shuffles, shuffle_seed=seed)
+    return config.stages or Pipeline(stages=(plain,))
 
 
 def streaming_sequence(config: LoaderConfig) -> LoaderSequence:
@@ -251,7 +250,7 @@ class Work:
             size = int(self._chosen.sum())
             places = self._partition(size, self.nodes, self.batch, done)
             return self._read(places, epoch, every, self._block)
-        world = self.nodes * self.ranks * (self.batch)
+        world = self.nodes * self.ranks * self.batch
         whole = self._in_batches(epoch, world)[done // world :]
         # Whole rounds of the workers.
         rest = np.full((-len(whole) % self.workers, world), -1, np.int64)
