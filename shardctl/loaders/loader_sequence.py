@@ -481,6 +481,13 @@ def whole_shards(config: LoaderConfig, read: Source) -> tuple[Int64s, int]:
     return shards, source.first
 
 
+def ranges_of_shards(config: LoaderConfig, read: Source) -> list[range]:
+    """Return the indices of the examples of each shard of a reader, all of which is read."""
+    lengths, first = whole_shards(config, read)
+    ends = (first + np.cumsum(lengths)).tolist()
+    return [range(end - length, end) for end, length in zip(ends, lengths.tolist(), strict=True)]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LoaderSource:
     """What a reader in a chain reads: indices from `first` on, in shards of these lengths.
