@@ -188,7 +188,7 @@ class _Code:
 
     @cached_property
     def chain(self) -> Pipeline:
-        return chain_of(self.config) if self.config.stages is None else self.config.stages
+        return chain_of(self.config)
 
     @cached_property
     def sources(self) -> dict[Any, str]:

@@ -38,12 +38,10 @@ def grain_sequence(config: LoaderConfig) -> LoaderSequence:
     Raises:
         UsageError: Grain refuses these settings, or they are settings of two of its ways.
     """
-    chain = config.stages
-    if chain is None:
+    if config.stages is None:
         _check(config)
-        chain = chain_of(config)
-    behind = len(chain.stages)
-    rows = Reading(config=config).rows(chain)
+    chain = chain_of(config)
+    rows, behind = Reading(config=config).rows(chain), len(chain.stages)
     if kind_of(chain, behind) == "map":
         rows = iterated(rows, chain, behind)
     holds_several = any(isinstance(part, Batch | Zip) for part in parts_of(chain))

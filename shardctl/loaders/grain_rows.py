@@ -103,7 +103,7 @@ class SourceRows(Rows):
 
     def find(self, indices: Int64s, stop: int) -> Found:
         here = np.flatnonzero((indices >= self.first) & (indices < self.first + self.length))
-        if not len(here):
+        if not len(here):  # nothing to look for in epochs without end
             return here, here, here
         which, numbers = _tiled(here, indices[here] - self.first, self.length, stop)
         return which, numbers, np.zeros_like(numbers)

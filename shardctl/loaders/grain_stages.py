@@ -714,10 +714,12 @@ class InterleaveIterDataset(Merging):
 
 
 def chain_of(config: LoaderConfig) -> Pipeline:
-    """Return the chain of settings: of a DataLoader, or of a MapDataset as these ask for it.
+    """Return the chain of settings: theirs, or that of a DataLoader or MapDataset they ask for.
 
     Hosts that share by "examples", and a shuffle of windows, are those of a MapDataset.
     """
+    if config.stages is not None:
+        return config.stages
     made: list[GrainStage] = []
     seed, workers = config.seed, config.workers
     if not reads_map_dataset(config):

@@ -41,7 +41,7 @@ def state_of(config: LoaderConfig, elements: int, like: Mapping[str, Any] | None
     Raises:
         UsageError: what the iterator would write is not known.
     """
-    chain = ast.chain_of(config) if config.stages is None else config.stages
+    chain = ast.chain_of(config)
     reading = Reading(config=config)
     if not isinstance(chain.stages[0] if chain.stages else None, ast.IndexSampler):
         if like is not None:  # it must be of this chain
@@ -61,7 +61,7 @@ def elements_of(config: LoaderConfig, state: Mapping[str, Any]) -> int:
     Raises:
         UsageError: it is no state of such a chain.
     """
-    chain = ast.chain_of(config) if config.stages is None else config.stages
+    chain = ast.chain_of(config)
     place = _Place(Reading(config=config), chain, len(chain.stages))
     if _LAST_SEEN not in state:
         return place.elements(state)
