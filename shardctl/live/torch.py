@@ -121,6 +121,10 @@ class _Code:
         given = [names[stage.of]] if stage.of in names else []
         if isinstance(stage, calls.MapStyleWrapper):
             given.insert(0, names["dataset"])
+        elif isinstance(stage, calls.Mapper | calls.ParallelMapper):
+            given.append("lambda element: element")
+        elif isinstance(stage, calls.RandomSplit):
+            given.append(repr([int(n) if n == int(n) and n > 1 else n for n in stage.lengths]))
         match stage:
             case calls.ManualSeed() | calls.SetRngState():
                 self._default_generator(stage)
@@ -128,40 +132,35 @@ class _Code:
             case calls.IterableDataset():
                 self._stream(stage)
                 self.lines.append(f"{made} = Stream({given[0]})")
-            case calls.RandomSplit():
-                values = keywords(self._values(stage, without=("part", "lengths")))
-                lengths = [int(n) if n == int(n) and n > 1 else n for n in stage.lengths]
-                self._make(made, stage, [*given, repr(lengths), *values])
-                self.lines[-1] += f"[{stage.part}]"
-            case calls.Mapper() | calls.ParallelMapper():
-                given.append("lambda element: element")
-                self._make(made, stage, [*given, *keywords(self._values(stage))])
-            case calls.BatchSampler():
-                always = {
-                    name: literal(getattr(stage, name)) for name in ("batch_size", "drop_last")
-                }
-                self._make(made, stage, [*given, *keywords(always)])
-            case calls.DistributedSampler():
-                self._make(made, stage, [*given, *keywords(self._shares(stage))])
-            case calls.DataLoader():
-                self._make(made, stage, [*given, *keywords(self._of_loader(stage, names))])
-                if isinstance(stage, calls.StatefulDataLoader) and (
-                    stage.sampler_generator is not None
-                ):
-                    self._seed(f"{made}.sampler.generator", stage.sampler_generator)
             case calls.Prepare():
                 if "loader" not in names:
                     self._stage(calls.DataLoader(), names, suffix)
                 self._prepare(made, stage)
             case _:
                 made = "loader" if isinstance(stage, calls.NodeLoader) else made
-                self._make(made, stage, [*given, *keywords(self._values(stage))])
+                values = self._arguments(stage, names)
+                self._make(made, stage, [*given, *keywords(values)])
+        if isinstance(stage, calls.RandomSplit):
+            self.lines[-1] += f"[{stage.part}]"
+        if isinstance(stage, calls.StatefulDataLoader) and stage.sampler_generator is not None:
+            self._seed(f"{made}.sampler.generator", stage.sampler_generator)
         names[stage.makes] = made
 
-    def _shares(self, stage: calls.DistributedSampler) -> dict[str, str]:
-        """Return the arguments of a call that is shown with all of them."""
-        own = {"num_replicas": self.count, "rank": self.rank}
-        own |= {name: literal(getattr(stage, name)) for name in ("shuffle", "seed", "drop_last")}
+    def _arguments(self, stage: calls.TorchStage, names: dict[str, str]) -> dict[str, str]:
+        """Return the arguments by name of a call; of some all are shown."""
+        shown: tuple[str, ...] = ()
+        own: dict[str, str] = {}
+        match stage:
+            case calls.DataLoader():
+                return self._of_loader(stage, names)
+            case calls.RandomSplit():
+                return self._values(stage, without=("part", "lengths"))
+            case calls.DistributedSampler():
+                shown = ("shuffle", "seed", "drop_last")
+                own = {"num_replicas": self.count, "rank": self.rank}
+            case calls.BatchSampler():
+                shown = ("batch_size", "drop_last")
+        own |= {name: literal(getattr(stage, name)) for name in shown}
         return own | self._values(stage, without=("set_epoch",))
 
     def _make(self, made: str, part: Any, given: list[str]) -> str:
