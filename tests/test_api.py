@@ -391,14 +391,18 @@ for name, loader in LOADERS.items():
     settings = {{"loader": name, "shuffle_seed": 3, "batch": 4}}
     if name == "stateful":
         settings["host"] = "0/2"
-    order = shardctl.plan_order("mnist", "train[:100]", settings).order
+    is_whole = name in ("streaming", "litdata", "webdataset")  # shards are read whole
+    ref, spec, test = "mnist", "train[:100]", "test[:99]"
+    if is_whole:
+        ref, spec, test = "imagenet2012", "validation", "validation"
+    order = shardctl.plan_order(ref, spec, settings).order
     order.codes_at([0, 1])
-    shardctl.simulate("mnist", "train[:100]", settings)
-    shardctl.evaluate("mnist", "test[:99]", {{"loader": name}}, batch=8, hosts=2)
-    shardctl.hosts("mnist", "test[:99]", {{"loader": name, "batch": 2}}, hosts=2)
-    shardctl.resume_loader("mnist", "train", {{"loader": name, "batch": 2}}, steps=3)
-    shardctl.lint("mnist", ["train"], settings)
-    shardctl.snapshot("mnist", "train[:100]", settings)
+    shardctl.simulate(ref, spec, settings)
+    shardctl.evaluate(ref, test, {{"loader": name}}, batch=8, hosts=2)
+    shardctl.hosts(ref, test, {{"loader": name, "batch": 2}}, hosts=2)
+    shardctl.resume_loader(ref, "train", {{"loader": name, "batch": 2}}, steps=3)
+    shardctl.lint(ref, ["train"], settings)
+    shardctl.snapshot(ref, spec, settings)
     check(name)
 from shardctl.live import key_order, library, process, verify
 from shardctl.loaders.loader import library_of

@@ -106,6 +106,7 @@ def test_every_command_answers_as_shown(document: Path, tmp_path: Path) -> None:
 _RUN_ELSEWHERE = (
     *("checkpoint_train.py", "over.py", "fit_train.py", "flax_train.py", "hosts_train.py"),
     *("evaluate.py", "unpadded.py", "grain_train.py", "grain_fit.py", "torch_train.py"),
+    *("lightning_train.py", "ray_train.py"),
 )
 
 

@@ -148,7 +148,9 @@ class RegroupedIteration(ByPlace, Ending):
         # The rule needs codes, also where the answer is to be numbers of readings.
         with readings.counted(on=False):
             values = kept.values(child.codes_at(places)) if len(places) else places
-        if kept.by in ("passes", "count"):
+        if kept.by == "passes":
+            self._add(places[values != 0])
+        elif kept.by == "count":
             self._add(np.repeat(places, values))
         elif kept.by == "until":
             fails = np.flatnonzero(values == 0)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shardctl.base.arrays import Int64s
+from shardctl.base.tfds_rules import POSITIONS
 from shardctl.code import reader
 from shardctl.code.source import call, comment, keywords, literal, settings_code
-from shardctl.dataset.dataset import POSITIONS
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import Loader, LoaderCall, Stop, missing
 from shardctl.loaders.loader_sequence import LoaderConfig

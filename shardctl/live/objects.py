@@ -23,6 +23,7 @@ from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.plan_order import PlannedOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.subsplit import default_spec
+from shardctl.stages.part import Stage
 from shardctl.stages.pipelines import open_stages, readers_of, with_changed
 from shardctl.stages.stages import Pipeline, Read
 from shardctl.stages.text import text_of
@@ -44,7 +45,8 @@ def inspection(found: LoaderObject, name: str = "") -> Inspection:
         stages = with_changed(
             stages, read=lambda read: replace(read, data=None, spec=None if spec else read.spec)
         )
-    settings = ReadSettings(loader=found.loader, stages=stages, **found.settings)
+    said: dict[str, Any] = {"loader": found.loader, "stages": stages, **found.settings}
+    settings = ReadSettings(**said)
     shown = tuple(_shown(found.stages))
     reasons = open_stages(stages, global_seed=settings.global_seed)
     by_reason = {one.reason: one for one in shown if one.reason is not None}
@@ -61,8 +63,8 @@ def inspection(found: LoaderObject, name: str = "") -> Inspection:
     if made.open or made.dataset is None:
         return made
     try:
-        said = (*found.assumptions, *made.order().assumptions)
-        return replace(made, assumptions=tuple(dict.fromkeys(said)))
+        every = (*found.assumptions, *made.order().assumptions)
+        return replace(made, assumptions=tuple(dict.fromkeys(every)))
     except ShardctlError as error:
         return replace(made, refused=error.args[0] if error.args else str(error))
 
@@ -72,7 +74,9 @@ def _shown(pipeline: Pipeline, level: int = 0) -> Iterator[InspectedStage]:
     for part in (pipeline.source, *pipeline.stages):
         for one in part.pipelines:
             yield from _shown(one, level + 1)
-        alone = Pipeline(source=part) if part is pipeline.source else Pipeline(stages=(part,))
+        alone = (
+            Pipeline(stages=(part,)) if isinstance(part, Stage) else replace(pipeline, stages=())
+        )
         several = f"{part.name}({counted(len(part.pipelines), 'input')})"
         reason = part.why_open(None, None)
         effect = part.effect

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +27,7 @@ from shardctl.errors import UsageError
 from shardctl.live.library import LoaderObject, OfDataLoader, element_of, refused
 from shardctl.loaders import litdata, streaming, webdataset
 from shardctl.loaders.loader import LoaderCall, Stop, library
-from shardctl.loaders.loader_sequence import LoaderConfig, whole_shards
+from shardctl.loaders.loader_sequence import LoaderConfig, ranges_of_shards
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.part import Part, said_of
@@ -41,6 +42,7 @@ _MDS |= {"column_names": ["i"], "column_sizes": [8], "column_encodings": ["int"]
 _CHUNKS: dict[str, Any] = {"chunk_size": None, "chunk_bytes": 1, "data_format": ["int"]}
 _CHUNKS |= {"compression": None, "data_spec": _SPEC, "encryption": None}
 _CHUNKS["item_loader"] = "PyTreeLoader"
+_BY_STATE = {"access": "in a row", "continued": "exactly", "by": "state_dict"}
 
 
 class _OfShards(OfDataLoader):
@@ -58,14 +60,8 @@ class _OfShards(OfDataLoader):
 
     def shards_of(self, config: LoaderConfig) -> list[list[range]]:
         """Return the indices of the examples of each shard of each reader."""
-        found = []
-        for read in parts_of(self.rule.chain_of(config)):
-            if isinstance(read, Read):
-                lengths, first = whole_shards(config, read)
-                ends = (first + np.cumsum(lengths)).tolist()
-                pairs = zip(ends, lengths.tolist(), strict=True)
-                found.append([range(end - length, end) for end, length in pairs])
-        return found
+        reads = [one for one in parts_of(self.rule.chain_of(config)) if isinstance(one, Read)]
+        return [ranges_of_shards(config, read) for read in reads]
 
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process yields, batch by batch."""
@@ -90,11 +86,8 @@ class _OfShards(OfDataLoader):
 
     def imports(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the imports of the classes that `made` calls."""
-        made = "\n".join(self.made(config))
-        kinds = ("CombinedStreamingDataset", "Stream", "StreamingDataLoader", "StreamingDataset")
-        used = ", ".join(kind for kind in kinds if f"{kind}(" in made.replace("= Combined", "= "))
-        if "Combined" in made:
-            used = f"CombinedStreamingDataset, {used}"
+        called = re.findall(r"\b(?:Combined)?Stream\w*(?=\()", "\n".join(self.made(config)))
+        used = ", ".join(sorted(set(called)))
         return (f"from {self.loader.packages[0]} import {used}",)
 
     def code(self, spec: str, order: LoaderOrder) -> Iterator[Iterable[str]]:
@@ -238,10 +231,9 @@ class Streaming(_OfShards):
     def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
         """Yield its ways to shuffle that people take."""
         seed, batch = ways.seed_of(settings), settings.batch or ways.DEFAULT_BATCH
-        state = {"access": "in a row", "continued": "exactly", "by": "state_dict"}
         for algo in ("py1e", "py1br", "py2s"):
             said = f"shuffle=True, shuffle_algo='{algo}', shuffle_seed={seed}, batch_size={batch}"
-            own = {"stages": f"StreamingDataset({said})", **state}
+            own = {"stages": f"StreamingDataset({said})", **_BY_STATE}
             yield ways.way(settings, "streaming", f"Streaming: {algo}", **own)
 
 
@@ -280,25 +272,22 @@ class Litdata(_OfShards):
 
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the lines that make the dataset and its loader."""
-        source: Any = (chain := litdata.chain_of(config)).source
+        inputs, mixture = litdata.inputs_of(litdata.chain_of(config))
         if config.shares:
             yield from comment("torchrun sets WORLD_SIZE; GLOBAL_RANK is its RANK.")
-        is_one = not isinstance(source, litdata.CombinedStreamingDataset)
-        inputs = (chain,) if is_one else source.inputs
-        names = ["dataset"] if is_one else [f"dataset_{one}" for one in range(len(inputs))]
+        names = ["dataset"] if mixture is None else [f"dataset_{one}" for one in range(len(inputs))]
         for number, (name, one) in enumerate(zip(names, inputs, strict=True)):
             made = [f"folders[{number}]", *keywords(_said(one.stages[0]))]
             yield from call(f"{name} = StreamingDataset", made)
-        if not is_one:
-            of = [f"[{', '.join(names)}]", *keywords(_said(source))]
+        if mixture is not None:
+            of = [f"[{', '.join(names)}]", *keywords(_said(mixture))]
             yield from call("dataset = CombinedStreamingDataset", of)
         options = {"batch_size": literal(config.batch or 1), **self.options(config)}
         yield from call("loader = StreamingDataLoader", ["dataset", *keywords(options)])
 
     def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
         """Yield its shuffle of chunks."""
-        state = {"access": "in a row", "continued": "exactly", "by": "state_dict"}
-        own = {"shuffle_seed": ways.seed_of(settings), **state}
+        own = {"shuffle_seed": ways.seed_of(settings), **_BY_STATE}
         yield ways.way(settings, "litdata", "litdata: StreamingDataset", **own)
 
 

@@ -64,10 +64,18 @@ class CombinedStreamingDataset(Mixture):
 
 def chain_of(config: LoaderConfig) -> Pipeline:
     """Return the chain of a configuration, that of its settings where it has none."""
-    if config.stages is not None:
-        return config.stages
     seed = _SEED if config.seed is None else config.seed
-    return Pipeline(stages=(StreamingDataset(shuffle=config.shuffles, seed=seed),))
+    plain = StreamingDataset(shuffle=config.shuffles, seed=seed)
+    return config.stages or Pipeline(stages=(plain,))
+
+
+def inputs_of(chain: Pipeline) -> tuple[tuple[Pipeline, ...], CombinedStreamingDataset | None]:
+    """Return the chains of the datasets, and what mixes them if there are several."""
+    if not isinstance(chain.source, CombinedStreamingDataset):
+        return (chain,), None
+    if chain.stages:
+        raise UsageError("CombinedStreamingDataset is the last of a chain of litdata")
+    return chain.source.inputs, chain.source
 
 
 def litdata_sequence(config: LoaderConfig) -> LoaderSequence:
@@ -79,19 +87,16 @@ def litdata_sequence(config: LoaderConfig) -> LoaderSequence:
 
 
 def _sequence(config: LoaderConfig) -> LoaderSequence:
-    chain = chain_of(config)
-    mixture = chain.source if isinstance(chain.source, CombinedStreamingDataset) else None
-    if mixture is not None and chain.stages:
-        raise UsageError("CombinedStreamingDataset is the last of a chain of litdata")
-    inputs = [_Chunks(one, config) for one in (mixture.inputs if mixture else (chain,))]
+    pipelines, mixture = inputs_of(chain_of(config))
+    inputs = [_Chunks(one, config) for one in pipelines]
     batch = config.batch or 1
 
     def epoch(number: int) -> tuple[Int64s, Int64s]:
         counted = 1 + config.first_epoch + number
-        rows = [one.of_workers(counted, config) for one in inputs]
+        rows = [one.of_workers(counted) for one in inputs]
         mixed = rows[0]
         if mixture is not None:
-            weights = mixture.weights or [one.num_alone(config) for one in inputs]
+            weights = mixture.weights or [one.num_alone() for one in inputs]
             mixed = [_mixed(each, weights, mixture) for each in zip(*rows, strict=True)]
         return dealt_by_workers(mixed, batch)
 
@@ -155,14 +160,14 @@ class _Chunks:
         if not len(self.sizes):
             raise UsageError(f"StreamingDataset: subsample={self.made.subsample} leaves no item")
 
-    def num_alone(self, config: LoaderConfig) -> int:
+    def num_alone(self) -> int:
         """Return how many items a rank has without workers, in batches of 1."""
-        return int(np.ptp(self._bounds(config.host, 1, 1)))
+        return int(np.ptp(self._bounds(1, 1)))
 
-    def _bounds(self, rank: int, workers: int, batch: int) -> Int64s:
-        """Return where among all items in a row those of each worker of a rank begin, and end."""
+    def _bounds(self, workers: int, batch: int) -> Int64s:
+        """Return where among all items in a row those of each worker of the rank begin, and end."""
         world, total = self._config.num_hosts, int(self.sizes.sum())
-        drops = self.made.drop_last
+        rank, drops = self._config.host, self.made.drop_last
         drops = self._config.drop_remainder or (world > 1 if drops is None else drops)
         batches = total // batch // world
         of_worker = np.full(workers, batches // workers)
@@ -173,14 +178,14 @@ class _Chunks:
         ends = np.cumsum(np.append(0, counts))
         return ends[rank * workers : (rank + 1) * workers + 1]
 
-    def of_workers(self, epoch: int, config: LoaderConfig) -> list[Int64s]:
+    def of_workers(self, epoch: int) -> list[Int64s]:
         """Return the items of each worker in an epoch, counted from 1."""
-        seed, count = self.made.seed, len(self.sizes)
+        config, seed, count = self._config, self.made.seed, len(self.sizes)
         order = np.arange(count)
         if self.made.shuffle:
             order = np.random.RandomState([seed, epoch]).permutation(count)
         ends = np.cumsum(self.sizes[order])
-        bounds = self._bounds(config.host, max(config.workers, 1), config.batch or 1).tolist()
+        bounds = self._bounds(max(config.workers, 1), config.batch or 1).tolist()
         found = []
         for low, high in pairwise(bounds):
             first, last = np.searchsorted(ends, [low, high - 1], side="right").tolist()
@@ -232,5 +237,8 @@ def _mixed(
             return np.array(found, np.int64)
         else:
             left.remove(which)
-            total = sum(shares[one] for one in left)
+            if not (total := sum(shares[one] for one in left)):
+                raise UsageError(
+                    "CombinedStreamingDataset: an input has no items, and litdata divides by 0"
+                )
             shares = {one: shares[one] / total for one in left}

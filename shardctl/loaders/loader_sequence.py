@@ -190,6 +190,9 @@ class EpochByEpoch(LoaderSequence):
         return epochs
 
 
+_MOST_FOLLOWED = 1 << 25  # of some 80 bytes each
+
+
 class Followed(LoaderSequence):
     """What an iterator yields, from the first example on, followed as far as it is asked about.
 
@@ -232,6 +235,11 @@ class Followed(LoaderSequence):
                 break
             self._rows.append(piece)
             self._followed += len(piece[0])
+            if self._followed > _MOST_FOLLOWED:
+                raise UsageError(
+                    f"this chain is followed one example after the other, and more than "
+                    f"{_MOST_FOLLOWED:,} are refused; end it sooner, or ask for an earlier position"
+                )
             num_elements += len(piece[1])
         if len(self._rows) > before:
             columns = zip(*self._rows, strict=True)
@@ -471,6 +479,13 @@ def whole_shards(config: LoaderConfig, read: Source) -> tuple[Int64s, int]:
     if int(shards.sum()) != int(source.lengths.sum()):
         raise UsageError("this loader reads whole shards, and the spec cuts some; read whole ones")
     return shards, source.first
+
+
+def ranges_of_shards(config: LoaderConfig, read: Source) -> list[range]:
+    """Return the indices of the examples of each shard of a reader, all of which is read."""
+    lengths, first = whole_shards(config, read)
+    ends = (first + np.cumsum(lengths)).tolist()
+    return [range(end - length, end) for end, length in zip(ends, lengths.tolist(), strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -24,6 +24,7 @@ from shardctl.loaders.loader_sequence import (
 )
 from shardctl.stages import part as parts
 from shardctl.stages.stages import Mixture, Pipeline, Read
+from shardctl.tfdata.shuffle_buffer import MAX_BUFFER
 
 _SEED, _BLOCK, _BLOCKS = 9176, 1 << 18, 4_000_000
 _ONE_NODE = (
@@ -94,10 +95,9 @@ class LoadStateDict(parts.Stage):
 
 def chain_of(config: LoaderConfig) -> Pipeline:
     """Return the chain of a configuration, that of its settings where it has none."""
-    if config.stages is not None:
-        return config.stages
     seed = _SEED if config.seed is None else config.seed
-    return Pipeline(stages=(StreamingDataset(shuffle=config.shuffles, shuffle_seed=seed),))
+    plain = StreamingDataset(shuffle=config.shuffles, shuffle_seed=seed)
+    return config.stages or Pipeline(stages=(plain,))
 
 
 def streaming_sequence(config: LoaderConfig) -> LoaderSequence:
@@ -158,7 +158,12 @@ class Work:
         inputs = chain.source.inputs if isinstance(chain.source, Streams) else (chain,)
         self._streams = [self._stream(one, is_alone=one is chain) for one in inputs]
         self._weigh()
-        self._run = lru_cache(2)(self._yielded)
+        if (total := int(self._chosen.sum())) > MAX_BUFFER:
+            raise UsageError(
+                f"an epoch of {total:,} samples is more than the {MAX_BUFFER:,} that are laid out "
+                "here; give fewer, by epoch_size, choose, repeat or the spec"
+            )
+        self.epoch = lru_cache(2)(self._yielded)
 
     def _stream(self, given: Pipeline, *, is_alone: bool) -> tuple[Stream, Int64s, Int64s]:
         """Return the weight of a stream, the lengths of its shards, and where they begin."""
@@ -197,6 +202,8 @@ class Work:
         """Set how many examples of each stream an epoch has, and its share."""
         weights = [stream for stream, _, _ in self._streams]
         sizes = np.array([int(lengths.sum()) for _, lengths, _ in self._streams])
+        if not sizes.all():
+            raise UsageError("MosaicML Streaming refuses a stream without samples")
         relative = {one.proportion is not None for one in weights}
         if len(relative) > 1:
             raise UsageError("proportion is needed of every Stream, or of none")
@@ -225,11 +232,8 @@ class Work:
         )  # fmt: skip
         self._shares = self._chosen / self._chosen.sum()
 
-    def epoch(self, epoch: int) -> tuple[Int64s, Int64s]:
-        """Return what the rank yields in an epoch, and the sizes of its batches."""
-        return self._run(epoch)
-
     def _yielded(self, epoch: int) -> tuple[Int64s, Int64s]:
+        """Return what the rank yields in an epoch, and the sizes of its batches."""
         state, first = self.state, self._config.first_epoch
         number = epoch + (first if state is None else state.epoch)
         done = state.sample_in_epoch if state is not None and epoch == 0 else 0
@@ -246,7 +250,7 @@ class Work:
             size = int(self._chosen.sum())
             places = self._partition(size, self.nodes, self.batch, done)
             return self._read(places, epoch, every, self._block)
-        world = self.nodes * self.ranks * (self.batch)
+        world = self.nodes * self.ranks * self.batch
         whole = self._in_batches(epoch, world)[done // world :]
         # Whole rounds of the workers.
         rest = np.full((-len(whole) % self.workers, world), -1, np.int64)

@@ -38,6 +38,7 @@ from shardctl.loaders.torch_generator import Generator, check_seed, num_draws, s
 from shardctl.loaders.torch_stages import Row, Script
 from shardctl.stages.part import Stage
 from shardctl.stages.stages import Pipeline, Read
+from shardctl.tfdata.shuffle_buffer import MAX_BUFFER
 
 _BASE_SEED = 2  # draws of 32 bits, for the `_base_seed` of an iteration
 _NUMBER = 2  # draws of a number of 64 bits, with which a sampler seeds a generator of its own
@@ -294,6 +295,12 @@ def _dealt(script: Script) -> LoaderSequence:
             )
             found.assumptions = said
             return found
+        if row.size > MAX_BUFFER:
+            raise UsageError(
+                f"a sampler of {row.size:,} examples takes about {row.size * 16 // 10**9} GB here, "
+                f"and more than {MAX_BUFFER:,} are refused; give a smaller num_samples, or a part "
+                "of the spec"
+            )
         places = _places(deal, row.size)
     elements, kept = np.array(script.elements, np.int64), len(places)
 

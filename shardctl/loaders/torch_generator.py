@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -206,7 +207,8 @@ def saved_generator(path: str) -> Generator:
         with zipfile.ZipFile(io.BytesIO(data)) as parts:
             found = [parts.read(name) for name in parts.namelist() if "/data/" in name]
     elif data.startswith(b"\x93NUMPY"):
-        found = [np.load(io.BytesIO(data), allow_pickle=False).tobytes()]
+        with suppress(ValueError):  # it is none of numbers
+            found = [np.load(io.BytesIO(data), allow_pickle=False).tobytes()]
     states = [each for each in found if len(each) == _STATE]
     if len(states) != 1:
         raise UsageError(

@@ -37,7 +37,7 @@ from shardctl.stages import part as parts
 from shardctl.stages.stages import Mixture
 
 NODES = "torchdata.nodes"
-_RANGE = re.compile(r"range\(\s*(-?\d+)\s*(?:,\s*(-?\d+)\s*)?(?:,\s*(-?\d+)\s*)?\)")
+_RANGE = re.compile(r"range\(\s*(-?\d+)\s*(?:,\s*(-?\d+)\s*)?(?:,\s*(-?[1-9]\d*)\s*)?\)")
 _AT_ONCE = 32  # places that RandomSampler draws together, with replacement
 _MOST_WEIGHTS = 1 << 24  # of torch.multinomial
 
@@ -83,13 +83,17 @@ def range_in(given: Sequence[int] | str) -> range | None:
 def _places(given: Sequence[int] | str, size: int) -> Int64s | range:
     """Return places of a dataset, counted from its end where they are below 0, as in Python."""
     found = range_in(given)
-    if found is not None and min(found, default=0) >= 0 and max(found, default=-1) < size:
-        return found
-    numbers = numbers_in(given, "places") if found is None else np.array(found, np.float64)
-    places = numbers.astype(np.int64)
-    wrong = numbers[(places >= size) | (places < -size) | (places != numbers)]
+    if found is not None:
+        ends = np.array([*found[:1], *found[-1:]])
+        if all((ends >= 0) & (ends < size)):
+            return found
+        numbers = np.array(found[: 2 * size + 1], np.float64)  # of more, these hold a wrong one
+    else:
+        numbers = numbers_in(given, "places")
+    wrong = numbers[(numbers >= size) | (numbers < -size) | (numbers % 1 != 0)]
     if len(wrong):
         raise UsageError(f"index {wrong[0]:g} is no place among the {size:,} of the dataset")
+    places = numbers.astype(np.int64)
     return np.where(places < 0, places + size, places)
 
 

@@ -20,7 +20,12 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.loaders.loader_sequence import Followed, LoaderConfig, LoaderSequence, whole_shards
+from shardctl.loaders.loader_sequence import (
+    Followed,
+    LoaderConfig,
+    LoaderSequence,
+    ranges_of_shards,
+)
 from shardctl.stages import part as parts
 from shardctl.stages.pipelines import open_stages, parts_of
 from shardctl.stages.stages import Mixture, Pipeline
@@ -254,11 +259,7 @@ def webdataset_sequence(config: LoaderConfig) -> LoaderSequence:
         stage = open_stage.stage
         raise UnpredictableOrderError(f"{stage.name} is nondeterministic: {open_stage.reason}")
     inner, loader, outer = parted(pipeline, config)
-    every = [
-        within
-        for part in parts_of(pipeline)
-        for within in (part.within if isinstance(part, WebDataset) else (part,))
-    ]
+    every = [one for part in parts_of(pipeline) for one in _within(part)]
     mixes = any(isinstance(one, RandomMix) for one in every)
     if mixes and config.workers:
         raise refused("RandomMix draws from what torch seeds in each worker; leave out {workers}")
@@ -278,9 +279,9 @@ def webdataset_sequence(config: LoaderConfig) -> LoaderSequence:
                 sizes = np.array(list(map(len, lists)), np.int64)
                 yield indices, sizes, np.full(len(indices), epoch)
 
-    shapes = [one for one in (*inner.stages, loader, *outer) if isinstance(one, _SHAPES)]
     # A DataLoader without a batch size leaves elements as they are.
-    shapes = [one for one in shapes if not isinstance(one, WebLoader) or one.batch_size]
+    stages = (*inner.stages, *[loader] * bool(loader.batch_size), *outer)
+    shapes = [one for one in stages if isinstance(one, _SHAPES)]
     found = Followed(
         pieces,
         batches=bool(shapes) and not isinstance(shapes[-1], Unbatched),
@@ -294,6 +295,10 @@ def webdataset_sequence(config: LoaderConfig) -> LoaderSequence:
     plain = config.stages is None and config.seed is not None
     found.assumptions = (*of_random, *[_PLAIN.format(config.seed)] * plain)
     return found
+
+
+def _within(part: parts.Part) -> tuple[parts.Part, ...]:
+    return part.within if isinstance(part, WebDataset) else (part,)
 
 
 _SHAPES = (Batched, Unbatched, WebLoader)
@@ -404,9 +409,7 @@ def _built(pipeline: Pipeline, process: _Process) -> Callable[[], Rows]:
             [one() for one in inputs], source, process.random
         )
         return _run_of(pipeline.stages, begin, process)
-    lengths, first = whole_shards(process.config, source)
-    ends = (first + np.cumsum(lengths)).tolist()
-    shards = [range(end - length, end) for end, length in zip(ends, lengths.tolist(), strict=True)]
+    shards = ranges_of_shards(process.config, source)
     return _run_of(pipeline.stages, lambda: iter(shards), process)
 
 
@@ -415,8 +418,7 @@ def _run_of(
 ) -> Callable[[], Rows]:
     runs: list[Run] = []
     for stage in stages:
-        within = stage.within if isinstance(stage, WebDataset) else (stage,)
-        runs += [_run(one, process) for one in within]
+        runs += [_run(one, process) for one in _within(stage)]
         if isinstance(stage, WebDataset) and stage.empty_check:
             runs.append(_not_empty)
     often, most = _often(stages)
@@ -436,7 +438,7 @@ def _run_of(
     return lambda: islice(again(), most) if often != 1 and most > 0 else again()
 
 
-def _run(stage: parts.Stage, process: _Process) -> Run:
+def _run(stage: parts.Part, process: _Process) -> Run:
     """Return what a stage makes of what comes to it, in each iteration."""
     rank, world = process.config.host, process.config.num_hosts
     match stage:
@@ -538,6 +540,10 @@ def _buffered(rows: Rows, stage: Shuffle | DetShuffle, rng: Random) -> Rows:
 def _resampled(shards: list[Any], stage: ResampledShards, seeds: tuple[int, ...]) -> Rows:
     seed = reduce(lambda seed, one: (seed * 31 + hash(one)) & 0x7FFFFFFF, seeds, 0)
     rng = _rng(seed)
+    if not any(shards):
+        raise UsageError(
+            "ResampledShards: of no samples, and WebDataset would look for one forever"
+        )
     for _ in range(stage.nshards) if stage.nshards else count():
         yield shards[rng.randint(0, len(shards) - 1)]
 

@@ -150,6 +150,8 @@ class Order(ABC):
         settings = self.settings
         if self.epoch_size:
             return f"--drop-remainder leaves nothing: {self.epoch_size} examples fill no batch"
+        if settings.host is None:
+            return "the stages leave no examples"
         return f"host {settings.host} by {settings.host_by} reads no examples"
 
     # How it is shuffled.

@@ -108,7 +108,7 @@ def test_a_file_format_is_one_of_those_of_tfds_or_one_that_is_counted() -> None:
     from tensorflow_datasets.core import file_adapters
 
     assert sorted(form.value for form in file_adapters.FileFormat) == sorted(FILE_FORMATS)
-    counted = {"mds", "webdataset", "arrow", "text", "csv", "fixed_length"}
+    counted = {"mds", "webdataset", "arrow", "litdata", "text", "csv", "fixed_length"}
     assert set(RECORD_FORMATS) == {*FILE_FORMATS, *counted}
     nearest = {"MDS": "mds", "webdatase": "webdataset"}
     for take, known, lead in (

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import shardctl
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import LOADERS
 from shardctl.metadata.reference import read_dataset
@@ -93,6 +94,20 @@ def test_what_is_nondeterministic_or_wrong_is_refused_by_name() -> None:
         return f"{sum(map(len, rows))} examples in {len(rows)} elements"
 
     assert_answers(GOLDEN / "sharded.txt", answer)
+
+
+def test_nothing_comes_behind_a_stream_without_end() -> None:
+    settings = {"loader": "hf", "streaming": True}
+    settings["stages"] = "concatenate_datasets([train | repeat, test])"
+    order = order_of([[3], [4]], settings, "5.2.0")
+    assert order.indices_at(range(7)).tolist() == [0, 1, 2, 0, 1, 2, 0]
+
+
+def test_hosts_of_a_mixture_are_checked_as_one() -> None:
+    stages = "CombinedStreamingDataset(train | StreamingDataset, test | StreamingDataset)"
+    dataset = order_of([[24], [10]], {"loader": "torch"}, "2.14.1").dataset
+    found = shardctl.lint(dataset, loader="litdata", stages=stages, host="0/2", batch=3)
+    assert "SC034" not in {one.rule.code for one in found.findings}
 
 
 @pytest.mark.slow

@@ -112,6 +112,10 @@ def test_a_stream_of_accelerate_is_a_chain(given: dict[str, Any]) -> None:
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize("spec", SPECS)
 def test_an_index_counts_the_examples_of_the_spec(spec: str, loader: str) -> None:
+    if loader in ("streaming", "litdata", "webdataset") and spec != "train":
+        with pytest.raises(UsageError, match="reads whole shards, and the spec cuts some"):
+            made(spec, loader=loader, batch=4)
+        return
     order = made(spec, loader=loader, batch=4)
     assert order.num_examples == len(SPECS[spec])
     assert names(order, order.read(0, order.num_examples)) == SPECS[spec]

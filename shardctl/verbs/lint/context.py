@@ -21,6 +21,7 @@ from shardctl.spec.host import Host, HostMode
 from shardctl.spec.subsplit import Resolved, SplitRange, num_read, resolve_subsplit
 from shardctl.stages import stages as ast
 from shardctl.stages.part import Count, Source, Stage
+from shardctl.stages.pipelines import readers_of
 from shardctl.stages.text import place_of, text_of_part
 
 if TYPE_CHECKING:
@@ -390,12 +391,17 @@ class LintContext:
 
     @cached_property
     def _shares(self) -> dict[str, Strategy]:
-        from shardctl.verbs.hosts.sharing import sharing_of_resolved
+        from shardctl.verbs.hosts.sharing import sharing_of, sharing_of_resolved
 
-        found = {}
+        found, settings = {}, self.settings
+        # Another loader's chain of several readers is shared as a whole.
+        is_mixed = settings.stages is not None and len(set(readers_of(settings.stages))) > 1
         for read in self.reads:
             try:
-                sharing = sharing_of_resolved(read.resolved, self.settings)
+                if is_mixed and not settings.reader.on_tf_data:
+                    sharing = sharing_of(self.dataset, None, settings)
+                else:
+                    sharing = sharing_of_resolved(read.resolved, settings)
                 found[read.spec] = sharing.strategy(sharing.judged, self.num_hosts)
             except ShardctlError:
                 # Stages of an open count: what the hosts read is known all the same.

@@ -83,9 +83,10 @@ def snapshot(
     # As they were written, also where settings without stages say the same.
     written = replace(settings, loader_version=order.settings.loader_version)
     if order.is_endless:
+        ended = "take(10000)" if order.settings.reader.on_tf_data else "repeat(N)"
         raise refused(
-            "{stages} repeat without end, and a snapshot holds a whole order; end them with "
-            "'.. | take(10000)'"
+            "{stages} repeat without end, and a snapshot holds a whole order; end them with {}",
+            f"'.. | {ended}'",
         )
     dataset = order.dataset
     first = order.read(0, min(NUM_FIRST_IDS, order.num_examples))

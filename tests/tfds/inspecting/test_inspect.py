@@ -525,7 +525,7 @@ def test_epochs_of_fit_end_where_the_first_did_if_nobody_knows_the_length(
 
 
 def test_what_is_no_dataset_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"a tf\.data\.Dataset is needed"):
+    with pytest.raises(UsageError, match=r"a tf\.data\.Dataset, an object of"):
         inspect(3)
     with pytest.raises(UsageError, match=r"returned int, no tf\.data\.Dataset"):
         inspect(lambda: 3)

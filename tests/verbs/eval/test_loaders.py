@@ -15,6 +15,8 @@ from shardctl.verbs.eval.view import advice, cures
 from tests.golden import assert_evaluated
 
 TOY = Dataset(name="toy", splits=(Split(name="test", shard_lengths=(3, 4, 0, 6)),))
+# As it is by default, it refuses a host without a sample.
+_MORE = {"webdataset": {"stages": "WebDataset(nodesplitter=split_by_node, empty_check=False)"}}
 
 
 def orders(loader: str, hosts: int, batch: int, *, drop: bool, more: dict[str, Any]) -> list[Any]:
@@ -30,7 +32,11 @@ def orders(loader: str, hosts: int, batch: int, *, drop: bool, more: dict[str, A
 @pytest.mark.parametrize("hosts", [1, 2, 3])
 @pytest.mark.parametrize(
     ("loader", "more"),
-    [*((name, {}) for name in LOADERS), ("grain", {"workers": 2}), ("hf", {"streaming": True})],
+    [
+        *((name, _MORE.get(name, {})) for name in LOADERS),
+        ("grain", {"workers": 2}),
+        ("hf", {"streaming": True}),
+    ],
 )
 def test_the_figures_are_those_of_the_orders(
     loader: str, more: dict[str, Any], hosts: int, monkeypatch: pytest.MonkeyPatch
