@@ -41,6 +41,13 @@ class Stream(IterableDataset):
         for place in {places}:
             yield self.source[place]
 """
+_STATE = """\
+state = torch.load({file}, weights_only=False)
+# Checkpoints of the Trainer and of Accelerate have several.
+if isinstance(state, dict):
+    state = state.get("cpu", state.get("torch_manual_seed"))
+torch.set_rng_state(state)
+"""
 _FILES = ("indices", "weights", "lengths")
 
 
@@ -51,7 +58,10 @@ class _Code:
         self.config, self.loader, self._options = config, loader, options
         self.imports: set[str] = set()
         self.lines: list[str] = []
-        names = self._chain(chain_of(config, loader), "")
+        self.rank, self.count = ("rank", "world_size") if config.shares else ("0", "1")
+        chain = chain_of(config, loader)
+        self._parts = [*parts_of(chain)]
+        names = self._chain(chain, "")
         if "node" in names and not self.lines[-1].startswith("loader ="):
             self._make("loader", calls.NodeLoader(), [names["node"]])
         elif "node" not in names and "loader" not in names:
@@ -84,11 +94,11 @@ class _Code:
             names = {made: self._make(made + suffix, source, given)}
         stages: list[Part] = []
         for one in chain.stages:
-            streams = any(isinstance(each, calls.IterableDataset) for each in stages)
-            trainer = (
-                one.calls(self.config, streams=streams) if isinstance(one, calls.Trainer) else ()
-            )
-            stages += trainer or (one,)
+            if isinstance(one, calls.Trainer):
+                streams = _has(stages, calls.IterableDataset)
+                stages += one.calls(self.config, streams=streams)
+            else:
+                stages.append(one)
         for number, stage in enumerate(stages):
             self._stage(stage, names, suffix)
             follows = stages[number + 1 : number + 2]
@@ -111,6 +121,10 @@ class _Code:
         given = [names[stage.of]] if stage.of in names else []
         if isinstance(stage, calls.MapStyleWrapper):
             given.insert(0, names["dataset"])
+        elif isinstance(stage, calls.Mapper | calls.ParallelMapper):
+            given.append("lambda element: element")
+        elif isinstance(stage, calls.RandomSplit):
+            given.append(repr([int(n) if n == int(n) and n > 1 else n for n in stage.lengths]))
         match stage:
             case calls.ManualSeed() | calls.SetRngState():
                 self._default_generator(stage)
@@ -118,41 +132,36 @@ class _Code:
             case calls.IterableDataset():
                 self._stream(stage)
                 self.lines.append(f"{made} = Stream({given[0]})")
-            case calls.RandomSplit():
-                values = keywords(self._values(stage, without=("part", "lengths")))
-                lengths = [int(n) if n == int(n) and n > 1 else n for n in stage.lengths]
-                self._make(made, stage, [*given, repr(lengths), *values])
-                self.lines[-1] += f"[{stage.part}]"
-            case calls.Mapper() | calls.ParallelMapper():
-                given.append("lambda element: element")
-                self._make(made, stage, [*given, *keywords(self._values(stage))])
-            case calls.DistributedSampler() | calls.BatchSampler():
-                self._make(made, stage, [*given, *keywords(self._always(stage))])
-            case calls.DataLoader():
-                self._make(made, stage, [*given, *keywords(self._of_loader(stage, names))])
-                if isinstance(stage, calls.StatefulDataLoader) and (
-                    stage.sampler_generator is not None
-                ):
-                    self._seed(f"{made}.sampler.generator", stage.sampler_generator)
             case calls.Prepare():
                 if "loader" not in names:
                     self._stage(calls.DataLoader(), names, suffix)
                 self._prepare(made, stage)
             case _:
                 made = "loader" if isinstance(stage, calls.NodeLoader) else made
-                self._make(made, stage, [*given, *keywords(self._values(stage))])
+                values = self._arguments(stage, names)
+                self._make(made, stage, [*given, *keywords(values)])
+        if isinstance(stage, calls.RandomSplit):
+            self.lines[-1] += f"[{stage.part}]"
+        if isinstance(stage, calls.StatefulDataLoader) and stage.sampler_generator is not None:
+            self._seed(f"{made}.sampler.generator", stage.sampler_generator)
         names[stage.makes] = made
 
-    def _always(self, stage: calls.DistributedSampler | calls.BatchSampler) -> dict[str, str]:
-        """Return the arguments of a call that is shown with all of them."""
-        if isinstance(stage, calls.BatchSampler):
-            named = ("batch_size", "drop_last")
-            return {name: literal(getattr(stage, name)) for name in named}
-        own = {"num_replicas": "world_size", "rank": "rank"}
-        if not self.config.shares:
-            own = {"num_replicas": "1", "rank": "0"}
-        own |= {name: literal(getattr(stage, name)) for name in ("shuffle", "seed", "drop_last")}
-        return own | self._values(stage, without=("set_epoch", "shuffle", "seed", "drop_last"))
+    def _arguments(self, stage: calls.TorchStage, names: dict[str, str]) -> dict[str, str]:
+        """Return the arguments by name of a call; of some all are shown."""
+        shown: tuple[str, ...] = ()
+        own: dict[str, str] = {}
+        match stage:
+            case calls.DataLoader():
+                return self._of_loader(stage, names)
+            case calls.RandomSplit():
+                return self._values(stage, without=("part", "lengths"))
+            case calls.DistributedSampler():
+                shown = ("shuffle", "seed", "drop_last")
+                own = {"num_replicas": self.count, "rank": self.rank}
+            case calls.BatchSampler():
+                shown = ("batch_size", "drop_last")
+        own |= {name: literal(getattr(stage, name)) for name in shown}
+        return own | self._values(stage, without=("set_epoch",))
 
     def _make(self, made: str, part: Any, given: list[str]) -> str:
         """Write the line that makes something, and import the call; return the name."""
@@ -163,9 +172,6 @@ class _Code:
         self.imports.add(f"from {at} import {name}")
         self.lines += call(f"{made} = {name}", given)
         return made
-
-    def _parts(self) -> Iterator[Part]:
-        return parts_of(chain_of(self.config, self.loader))
 
     def _values(self, part: Part, without: Iterable[str] = ()) -> dict[str, str]:
         """Return the arguments of a call that are not its defaults, as source."""
@@ -195,7 +201,8 @@ class _Code:
     def _of_loader(self, stage: calls.DataLoader, names: dict[str, str]) -> dict[str, str]:
         """Return the arguments of a DataLoader, those of the settings too."""
         config, values = self.config, self._values(stage)
-        drops, workers = stage.drop_last or config.drop_remainder, dict(self._options)
+        drops = stage.drop_last or config.drop_remainder
+        workers = {name: value for name, value in self._options.items() if name != "drop_last"}
         values.pop("sampler_generator", None)
         if "batch_sampler" in names:
             return {"batch_sampler": names["batch_sampler"], **values, **workers}
@@ -205,15 +212,8 @@ class _Code:
         return own | values | workers
 
     def _prepare(self, made: str, stage: calls.Prepare) -> None:
-        shares = self.config.shares
-        prepared = {
-            "num_processes": "world_size" if shares else "1",
-            "process_index": "rank" if shares else "0",
-            **self._values(stage),
-        }
-        if stage.dispatch_batches or any(
-            isinstance(one, calls.IterableDataset) for one in self._parts()
-        ):
+        prepared = {"num_processes": self.count, "process_index": self.rank, **self._values(stage)}
+        if stage.dispatch_batches or _has(self._parts, calls.IterableDataset):
             prepared["put_on_device"] = "True"
         who = "for the Trainer, whose data_seed this is" if stage.data_seed else "by itself"
         self.lines.append(f"# As Accelerator.prepare does {who}.")
@@ -224,22 +224,17 @@ class _Code:
             self.lines.append("# Nothing that draws from PyTorch's generator may come between.")
             self.lines.append(f"torch.manual_seed({stage.seed})")
         elif stage.file.endswith(".npy"):
-            self.lines.append(
-                f"torch.set_rng_state(torch.from_numpy(numpy.load({literal(stage.file)})))"
-            )
+            loaded = f"torch.from_numpy(numpy.load({literal(stage.file)}))"
+            self.lines.append(f"torch.set_rng_state({loaded})")
         else:
-            self.lines.append(f"state = torch.load({literal(stage.file)}, weights_only=False)")
-            self.lines.append("# Checkpoints of the Trainer and of Accelerate have several.")
-            self.lines.append("if isinstance(state, dict):")
-            self.lines.append('    state = state.get("cpu", state.get("torch_manual_seed"))')
-            self.lines.append("torch.set_rng_state(state)")
+            self.lines += _STATE.format(file=literal(stage.file)).splitlines()
         if stage.draws_before:
             self.lines.append("# In place of what draws so often, as a model does that is made.")
             self.lines.append(f"torch.randint(2, ({stage.draws_before},))")
 
     def _stream(self, stage: calls.IterableDataset) -> None:
         shares = stage.worker_info != "ignored"
-        number, count = ("rank", "world_size") if stage.hosts and self.config.shares else ("0", "1")
+        number, count = (self.rank, self.count) if stage.hosts else ("0", "1")
         if shares:
             number, count = f"{number} * workers + worker", f"{count} * workers"
         places = "range(number, len(self.source), count)"
@@ -248,6 +243,10 @@ class _Code:
         self.imports.add("from torch.utils.data import IterableDataset, get_worker_info")
         text = _STREAM.format(number=number, count=count, places=places)
         self.lines += text.splitlines()
+
+
+def _has(parts: Iterable[Part], kind: type[Part]) -> bool:
+    return any(isinstance(one, kind) for one in parts)
 
 
 def _numbers(value: Any, dtype: dict[str, str]) -> str:
@@ -272,7 +271,7 @@ class Torch(OfDataLoader):
         sources = self.names_of_sources(len(config.sources))
         for name, source in zip(sources, config.sources.values(), strict=bool(config.sources)):
             names[name] = source.indices
-        streams = any(isinstance(one, calls.IterableDataset) for one in parts)
+        streams = _has(parts, calls.IterableDataset)
         for one in parts:
             if not isinstance(one, calls.Prepare | calls.Trainer) or config.num_hosts == 1:
                 continue
@@ -281,10 +280,8 @@ class Torch(OfDataLoader):
                     "dispatch_batches=True: one process sends batches to the others, and here one "
                     "runs alone; run the script itself to compare it"
                 )
-        steps = max(
-            (one.gradient_accumulation_steps for one in parts if isinstance(one, calls.Trainer)),
-            default=1,
-        )
+        trainer = self._trainer(config)
+        steps = trainer.gradient_accumulation_steps if trainer is not None else 1
         collate = partial(torch.tensor) if self.loader.name == "accelerate" else _indices
         # PyTorch's global generator is restored afterwards.
         with torch.random.fork_rng(devices=[]):
@@ -312,10 +309,14 @@ class Torch(OfDataLoader):
     def _parts(self, config: LoaderConfig) -> list[Part]:
         return [*parts_of(chain_of(config, self.loader.name))]
 
+    def _trainer(self, config: LoaderConfig) -> calls.Trainer | None:
+        parts = self._parts(config)
+        return next((one for one in parts if isinstance(one, calls.Trainer)), None)
+
     def epoch_setter(self, config: LoaderConfig) -> str:
         """Return the name of the sampler that deals to ranks, or of the loader that has it."""
         parts = self._parts(config)
-        if any(isinstance(one, calls.NodeStage) for one in parts):
+        if _has(parts, calls.NodeStage):
             return ""
         for one in parts:
             if isinstance(one, calls.DistributedSampler):
@@ -339,16 +340,11 @@ class Torch(OfDataLoader):
 
     def imports(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the imports of the loader, and of its sampler or generator."""
-        return self._code(config).imports
+        return _Code(config, self.loader.name, self.options(config)).imports
 
     def made(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the lines that make the loader, behind those of its sampler or generator."""
-        return self._code(config).lines
-
-    def _code(self, config: LoaderConfig) -> _Code:
-        options = self.options(config)
-        options.pop("drop_last", None)
-        return _Code(config, self.loader.name, options)
+        return _Code(config, self.loader.name, self.options(config)).lines
 
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
         """Yield that it keeps no position."""
@@ -400,10 +396,6 @@ class Accelerate(Torch):
     """A DataLoader as `Accelerator.prepare` makes it for one of its processes."""
 
     skips = "skip_first_batches"
-
-    def _trainer(self, config: LoaderConfig) -> calls.Trainer | None:
-        parts = self._parts(config)
-        return next((one for one in parts if isinstance(one, calls.Trainer)), None)
 
     def calls(self, config: LoaderConfig, stop: Stop) -> tuple[LoaderCall, ...]:
         """Return the calls; the Trainer skips batches, of which a step has several."""

@@ -83,7 +83,6 @@ def chain_of(config: LoaderConfig, loader: str) -> Pipeline:
     """
     if config.stages is not None:
         return config.stages
-    stages: list[Stage] = []
     if config.shares and loader != "accelerate":
         if config.global_seed is not None:
             raise refused(
@@ -91,30 +90,22 @@ def chain_of(config: LoaderConfig, loader: str) -> Pipeline:
                 "among hosts; give its seed, {shuffle_seed=N}, which is 0 by default"
             )
         # Its default is shuffle=True with seed=0; here a seed, or the switch, asks for it.
-        stages.append(
-            calls.DistributedSampler(
-                shuffle=config.shuffles,
-                seed=config.seed or 0,
-                drop_last=config.drop_shard_remainder,
-            )
-        )
-        return Pipeline(stages=tuple(stages))
+        seed, drops = config.seed or 0, config.drop_shard_remainder
+        shares = calls.DistributedSampler(shuffle=config.shuffles, seed=seed, drop_last=drops)
+        return Pipeline(stages=(shares,))
     if config.drop_shard_remainder:
         raise refused("{drop_shard_remainder=True} needs {host=I/N}")
-    own = "the seed of the DataLoader's own generator"
-    if loader == "accelerate":
-        own = "the data_seed or seed of the Trainer"
+    stages: list[Stage] = []
+    is_prepared, chosen = loader == "accelerate", config.seed if config.shuffles else None
     if config.shuffles:
-        _check_one_seed(config, own)
+        own = "the seed of the DataLoader's own generator"
+        _check_one_seed(config, "the data_seed or seed of the Trainer" if is_prepared else own)
         if config.global_seed is not None:
             stages.append(calls.ManualSeed(seed=config.global_seed))
-        seed = None if loader == "accelerate" else config.seed
         kind = calls.StatefulDataLoader if loader == "stateful" else calls.DataLoader
-        stages.append(kind(shuffle=True, generator=seed))
-    if loader == "accelerate":
-        seedable = config.shuffles and config.seed is not None
-        seed = config.seed if seedable else None
-        stages.append(calls.Prepare(use_seedable_sampler=seedable, data_seed=seed))
+        stages.append(kind(shuffle=True, generator=None if is_prepared else chosen))
+    if is_prepared:
+        stages.append(calls.Prepare(use_seedable_sampler=chosen is not None, data_seed=chosen))
     return Pipeline(stages=tuple(stages))
 
 
@@ -219,7 +210,9 @@ def _rows(script: Script, row: Row) -> tuple[Callable[[int], Permutation] | None
             check_seed(seed + epoch, said)
         return (lambda epoch: row.order(Generator(seed + (first + epoch) * step))), False
     is_own, shuffles = row.seed is not None, made_by is not None and made_by.shuffle
-    generator = script.default("a sampler") if not is_own else _own(row)
+    is_shard = prepared is not None and config.num_hosts > 1 and not prepared.dispatch_batches
+    is_shard = is_shard and not (prepared is not None and prepared.use_seedable_sampler)
+    generator = _generator(script, row)
     # An iteration of a loader draws its `_base_seed` first, from its generator or the default one;
     # workers that stay have one for all iterations.
     is_shared = shuffles if is_own else made_by is None or made_by.generator is None
@@ -233,7 +226,7 @@ def _rows(script: Script, row: Row) -> tuple[Callable[[int], Permutation] | None
         start, draws = _stateful(row, config, base if is_own and is_shared else 0)
         start += begin if is_own else 0
         seeds, again, is_shared = False, 0, True
-    elif not is_own and _gets_generator(prepared, config):
+    elif not is_own and is_shard:
         # prepare_data_loader gives it a generator, the same in all processes.
         generator, start, again, seeds, is_shared = Generator(generator.int64()), 0, 0, False, False
     step = (_NUMBER if seeds else draws) + again
@@ -245,13 +238,9 @@ def _rows(script: Script, row: Row) -> tuple[Callable[[int], Permutation] | None
     return order, is_shared
 
 
-def _gets_generator(prepared: calls.Prepare | None, config: LoaderConfig) -> bool:
-    shards = prepared is not None and config.num_hosts > 1 and not prepared.dispatch_batches
-    return shards and not (prepared is not None and prepared.use_seedable_sampler)
-
-
-def _own(row: Row) -> Generator:
-    return seeded(row.seed or 0, _ITS_SEED)
+def _generator(script: Script, row: Row) -> Generator:
+    """Return what a row draws from: a generator of its own, or the default one."""
+    return script.default("a sampler") if row.seed is None else seeded(row.seed, _ITS_SEED)
 
 
 def _stateful(row: Row, config: LoaderConfig, base: int) -> tuple[int, int]:
@@ -312,7 +301,7 @@ def _dealt(script: Script) -> LoaderSequence:
                 f"and more than {MAX_BUFFER:,} are refused; give a smaller num_samples, or a part "
                 "of the spec"
             )
-        places = deal.places(np.arange(deal.size)) % max(row.size, 1)
+        places = _places(deal, row.size)
     elements, kept = np.array(script.elements, np.int64), len(places)
 
     def epoch(number: int) -> Int64s:
@@ -330,7 +319,14 @@ def _dealt(script: Script) -> LoaderSequence:
     return found
 
 
-def _deal(script: Script, n: int, batch: int | None, drops: bool) -> tuple[Deal, int | None]:
+def _places(deal: Deal, n: int) -> Int64s:
+    """Return the places among n that a deal has; those behind the end are filled from the start."""
+    return deal.places(np.arange(deal.size)) % max(n, 1)
+
+
+def _deal(
+    script: Script, n: int, batch: int | None = None, drops: bool = False
+) -> tuple[Deal, int | None]:
     """Return which of n places a process is dealt, and the size of its batches."""
     config, prepared = script.config, script.prepared
     host, count, drops_rest = script.share
@@ -377,7 +373,7 @@ def _in_turn(
     if stream is not None and prepared is not None and not prepared.dispatch_batches:
         for number, each in enumerate(streams):
             deal, _ = _deal(script, len(each), batch, drops)
-            streams[number] = each[deal.places(np.arange(deal.size)) % max(len(each), 1)]
+            streams[number] = each[_places(deal, len(each))]
         size = _share_of_batch(size, prepared, config.num_hosts)
     if drops:
         streams = [each[: len(each) // size * size] for each in streams]
@@ -444,19 +440,18 @@ class _Node:
         self.script, self.parts = script, [_Node(one) for one in mixed]
         self.is_batched: bool = any(part.is_batched for part in self.parts)
         for node in script.nodes:
-            is_batcher = isinstance(node, calls.Batcher)
-            if (is_batcher or isinstance(node, calls.Unbatcher)) and is_batcher is self.is_batched:
-                raise UsageError(f"{node.name}: batches are its elements already, or none are")
-            self.is_batched = is_batcher or (
-                self.is_batched and not isinstance(node, calls.Unbatcher)
-            )
+            if isinstance(node, calls.Batcher | calls.Unbatcher):
+                if isinstance(node, calls.Batcher) is self.is_batched:
+                    raise UsageError(f"{node.name}: batches are its elements already, or none are")
+                self.is_batched = not self.is_batched
         if not script.nodes and script.mixture is None:
             raise UsageError(
                 "MultiNodeWeightedSampler: its inputs are nodes, as SequentialSampler | "
                 "SamplerWrapper"
             )
         self._row = row = script.row or Row(size=len(script.elements))
-        self._own = None if row.by_epoch or row.seed is None else _own(row)
+        draws = row.pieces is not None and not row.by_epoch
+        self._generator = _generator(script, row) if draws else None
         self.epoch, self._started, self._is_done = 0, False, False
         self._elements: Iterator[list[int]] = iter(())
 
@@ -484,25 +479,22 @@ class _Node:
         return found
 
     def _source(self) -> Iterator[list[int]]:
-        row, script, (host, count, drops) = self._row, self.script, self.script.share
-        generator = self._own
+        row, script = self._row, self.script
+        generator = self._generator
         if row.by_epoch and not isinstance(row.seed, tuple):
             wrappers = [one for one in script.nodes if isinstance(one, calls.SamplerWrapper)]
             first = sum(one.initial_epoch for one in wrappers)
             generator = Generator((row.seed or 0) + self.epoch + first)
-        elif row.pieces is not None and generator is None:
-            generator = script.default("a sampler")
-            generator = Generator(generator.int64()) if row.seeds_itself else generator
+        elif generator is not None and row.seed is None and row.seeds_itself:
+            generator = Generator(generator.int64())
         pieces = iter([np.arange(row.size)])
         if row.pieces is not None and generator is not None:
             pieces = row.pieces(generator)
         elements = np.array(script.elements, np.int64)
         for piece in pieces:
             places = piece
-            if count > 1:  # of DistributedSampler, which has one piece
-                size = row.size // count if drops else -(-row.size // count)
-                deal = Deal(host=host, num_hosts=count, size=size)
-                places = piece[deal.places(np.arange(size)) % row.size]
+            if script.share[1] > 1:  # of DistributedSampler, which has one piece
+                places = piece[_places(_deal(script, row.size)[0], row.size)]
             yield from ([index] for index in elements[places].tolist())
 
     def _mixed(self) -> Iterator[list[int]]:
@@ -516,9 +508,8 @@ class _Node:
         while True:
             # Which node comes next is drawn 1,000 at a time.
             for key in generator.multinomial(np.array(source.weights), 1000, True).tolist():
-                if exhausted[key] and only_once:
-                    continue
-                found = self.parts[key].next()
+                part = self.parts[key]
+                found = None if exhausted[key] and only_once else part.next()
                 if found is None:
                     exhausted[key] = True
                     is_end = all(exhausted) or how == "FIRST_DATASET_EXHAUSTED"
@@ -526,9 +517,8 @@ class _Node:
                         return
                     if only_once:
                         continue
-                    self.parts[key].reset()
-                    found = self.parts[key].next()
-                    if found is None:
+                    part.reset()
+                    if (found := part.next()) is None:
                         raise UsageError(f"{source.name}: an input has no elements")
                 yield found
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -28,7 +28,6 @@ from shardctl.loaders.loader_sequence import LoaderConfig, Permutation
 from shardctl.loaders.torch_generator import (
     Generator,
     Seeds,
-    check_seed,
     num_draws,
     numbers_in,
     saved_generator,
@@ -156,6 +155,15 @@ def random_row(
     )
 
 
+def permuted_row(of: Callable[[Permutation], Permutation], n: int, seed: Seeds | None) -> Row:
+    """Return what is made of one permutation of n places."""
+
+    def pieces(generator: Generator) -> Iterator[Permutation]:
+        yield of(generator.randperm(n))
+
+    return Row(size=n, draws=num_draws(n), pieces=pieces, seed=seed)
+
+
 @dataclass(kw_only=True)
 class Script:
     """What the calls of a chain have made so far, as a script holds it.
@@ -234,8 +242,7 @@ class ManualSeed(TorchStage):
 
     def call(self, script: Script) -> None:
         """Seed it."""
-        seeded = Generator(check_seed(self.seed, "the global seed"))
-        script.generators[:] = [seeded.seek(self.draws_before)]
+        script.generators[:] = [seeded((self.seed, self.draws_before), "the global seed")]
 
 
 class SetRngState(TorchStage):
@@ -294,9 +301,8 @@ class RandomSplit(DatasetStage):
                 f"random_split: {len(lengths)} parts of {sum(lengths):,} in all, part={self.part}, "
                 f"for {n:,} examples; lengths add up to them or to 1, and parts count from 0"
             )
-        own = self.generator
+        own, start = self.generator, sum(lengths[: self.part])
         generator = script.default(self.name) if own is None else seeded(own, "its seed")
-        start = sum(lengths[: self.part])
         order = generator.randperm(n)[start : start + lengths[self.part]]
         script.choose(order.astype(np.int64))
 
@@ -374,11 +380,7 @@ class SubsetRandomSampler(Sampler):
         """Permute them."""
         places = np.array(_places(self.indices, len(script.elements)), np.int64)
 
-        def pieces(generator: Generator) -> Iterator[Permutation]:
-            yield places[generator.randperm(len(places))]
-
-        n = len(places)
-        script.row = Row(size=n, draws=num_draws(n), pieces=pieces, seed=self.generator)
+        script.row = permuted_row(lambda row: places[row], len(places), self.generator)
 
 
 class WeightedRandomSampler(Sampler):
@@ -455,8 +457,8 @@ class LengthGroupedSampler(Sampler):
             raise UsageError(f"LengthGroupedSampler: {len(lengths):,} lengths of {n:,} examples")
         mega = max(min(n // (self.batch_size * 4), 50), 1) * self.batch_size
 
-        def pieces(generator: Generator) -> Iterator[Permutation]:
-            row, starts = generator.randperm(n), np.arange(0, n, mega)
+        def grouped(row: Permutation) -> Permutation:
+            starts = np.arange(0, n, mega)
             for start in starts.tolist():
                 piece = row[start : start + mega]
                 # Longest first; `sorted(reverse=True)` keeps the order of equal ones.
@@ -464,9 +466,9 @@ class LengthGroupedSampler(Sampler):
             # The longest of all comes first, so that memory ends soon if it does.
             longest = starts[np.argmax(lengths[row[starts]])]
             row[[0, longest]] = row[[longest, 0]]
-            yield row
+            return row
 
-        script.row = Row(size=n, draws=num_draws(n), pieces=pieces, seed=self.generator)
+        script.row = permuted_row(grouped, n, self.generator)
 
 
 class BatchSampler(TorchStage):
@@ -508,16 +510,15 @@ class DataLoader(TorchStage):
                 f"{self.name}: one loader is needed, and it stands before what prepares it; "
                 "StatefulDataLoader is that of --loader stateful, DataLoader of others"
             )
-        if self.shuffle and (script.row is not None or script.stream is not None):
-            raise UsageError(f"{self.name}: shuffle=True beside a sampler, or of an iterable")
         if self.shuffle:
+            if script.row is not None or script.stream is not None:
+                raise UsageError(f"{self.name}: shuffle=True beside a sampler, or of an iterable")
             own = getattr(self, "sampler_generator", None)
             seed = self.generator if own is None else own
             script.row = random_row(len(script.elements), seed=seed)
-        said = [size for size in (script.batch, self.batch_size) if size is not None]
-        if len(said) > 1:
+        if script.batch is not None and self.batch_size is not None:
             raise UsageError(f"{self.name}: batch_size beside a BatchSampler")
-        script.batch = said[0] if said else None
+        script.batch = script.batch or self.batch_size
         script.made_by, script.drops = self, script.drops or self.drop_last
 
 
@@ -552,9 +553,8 @@ class Prepare(TorchStage):
                 f"{self.name}: it is Accelerate's, --loader accelerate, and shares once, without "
                 "a DistributedSampler"
             )
-        dispatches = self.dispatch_batches
-        if dispatches is None:
-            dispatches = script.stream is not None
+        by_default = self.dispatch_batches is None
+        dispatches = script.stream is not None if by_default else self.dispatch_batches
         script.prepared = replace(self, dispatch_batches=dispatches)
 
 
@@ -598,13 +598,9 @@ class Trainer(TorchStage):
         shuffles = not streams and self.train_sampling_strategy == "random"
         drops = self.dataloader_drop_last and not streams
         yield DataLoader(batch_size=batch, shuffle=shuffles, drop_last=drops)
-        yield Prepare(
-            split_batches=self.split_batches,
-            dispatch_batches=self.dispatch_batches,
-            even_batches=self.even_batches,
-            use_seedable_sampler=self.use_seedable_sampler,
-            data_seed=self.seed if self.data_seed is None else self.data_seed,
-        )
+        same = {one.name: getattr(self, one.name) for one in fields(Prepare)}
+        seed = self.seed if self.data_seed is None else self.data_seed
+        yield Prepare(**{**same, "data_seed": seed})
 
 
 # Nodes of torchdata.
