@@ -84,6 +84,12 @@ class _OfShards(OfDataLoader):
         """Go to the first epoch that is read."""
         names["loader"].current_epoch = config.first_epoch
 
+    def calls(self, config: LoaderConfig, stop: Stop) -> tuple[LoaderCall, ...]:
+        """Return how many iterations come before, which the object counts, and what is skipped."""
+        epoch = config.first_epoch + stop.epoch
+        before = LoaderCall(call="iterations", arguments={"count": epoch})
+        return (*[before] * (epoch > 0), *super().calls(config, stop))
+
     def imports(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the imports of the classes that `made` calls."""
         called = re.findall(r"\b(?:Combined)?Stream\w*(?=\()", "\n".join(self.made(config)))

@@ -25,6 +25,7 @@ from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import LoaderCall
 from shardctl.order.epoch_reading import EpochReading
+from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.order import NONE, Order
 from shardctl.order.plan_order import order_of
 from shardctl.order.reader_order import ReaderOrder
@@ -263,6 +264,12 @@ def _as_called(resolved: Resolved, plan: ResumePlan, count: int) -> Iterator[Int
     if batches:
         at_end = batches == order.num_steps
         start += order.num_examples if at_end else order.positions_in_step(batches).start
+    if "sample_in_epoch" in given:  # a state of Streaming counts the samples of all ranks
+        from shardctl.loaders.streaming import Work
+
+        assert isinstance(order, LoaderOrder)
+        work = Work(order.config)
+        start = given["sample_in_epoch"] // (work.nodes * work.ranks)
     yield from order.chunks(start, min(start + count, order.num_examples))
 
 
