@@ -265,10 +265,8 @@ class _Code:
         loader = operations.pop() if operations else None
         given = [f"len({source})", self._options(sampler)]
         if not isinstance(sampler, ast.SequentialSampler):
-            named = {"shuffle": literal(sampler.shuffle), "num_epochs": literal(sampler.num_epochs)}
-            if sampler.seed is not None:
-                named["seed"] = literal(sampler.seed)
-            given += keywords(named)
+            names = ["shuffle", "num_epochs"] + ["seed"] * (sampler.seed is not None)
+            given += keywords({name: literal(getattr(sampler, name)) for name in names})
         yield from call(f"sampler = grain.samplers.{sampler.name}", given)
         made = {"data_source": source, "sampler": "sampler"}
         if operations:
@@ -313,31 +311,21 @@ def _is_grains(made: Any) -> bool:
     return bool(names & {"MapDataset", "IterDataset", "DataLoader"})
 
 
-# Of a class of Grain: the stage that it is, and where the values of the arguments are.
-_STAGES: dict[str, tuple[type[ast.GrainStage], dict[str, str]]] = {
-    "_WithSeed": (ast.Seed, {"seed": "_seed_rng_seed"}),
-    "Shuffle": (ast.Shuffle, {"seed": "_seed"}),
-    "WindowShuffleMapDataset": (
-        ast.WindowShuffleMapDataset,
-        {"window_size": "_window_size", "seed": "_seed"},
-    ),
-    "WindowShuffleIterDataset": (
-        ast.WindowShuffleIterDataset,
-        {"window_size": "_window_size", "seed": "_seed"},
-    ),
-    "RepeatMapDataset": (
-        ast.Repeat,
-        {"num_epochs": "_num_epochs", "reseed_each_epoch": "_reseed_each_epoch"},
-    ),
-    "RepeatIterDataset": (ast.RepeatIterDataset, {"num_epochs": "_num_epochs"}),
-    "Batch": (ast.Batch, {"batch_size": "_batch_size", "drop_remainder": "_drop_remainder"}),
-    "Map": (ast.Map, {}),
-    "MapWithIndex": (ast.MapWithIndex, {}),
-    "Filter": (ast.Filter, {}),
-    "Prefetch": (ast.ToIterDataset, {"allow_nones": "_allow_nones"}),
-    "ThreadPrefetch": (ast.Prefetch, {}),
-    "WithOptions": (ast.WithOptions, {}),
-    "Limit": (ast.LimitIterDataset, {"count": "_count"}),
+# Of a class of Grain: the stage that it is, and the arguments that it keeps, behind a "_".
+_STAGES: dict[str, tuple[type[ast.GrainStage], str]] = {
+    "Shuffle": (ast.Shuffle, "seed"),
+    "WindowShuffleMapDataset": (ast.WindowShuffleMapDataset, "window_size seed"),
+    "WindowShuffleIterDataset": (ast.WindowShuffleIterDataset, "window_size seed"),
+    "RepeatMapDataset": (ast.Repeat, "num_epochs reseed_each_epoch"),
+    "RepeatIterDataset": (ast.RepeatIterDataset, "num_epochs"),
+    "Batch": (ast.Batch, "batch_size drop_remainder"),
+    "Map": (ast.Map, ""),
+    "MapWithIndex": (ast.MapWithIndex, ""),
+    "Filter": (ast.Filter, ""),
+    "Prefetch": (ast.ToIterDataset, "allow_nones"),
+    "ThreadPrefetch": (ast.Prefetch, ""),
+    "WithOptions": (ast.WithOptions, ""),
+    "Limit": (ast.LimitIterDataset, "count"),
 }
 _NONE = ("_OutputIterDataset", "_MpContextIterDataset", "_LazyWorkerSliceIterDataset")
 
@@ -375,9 +363,11 @@ class _Reading:
     def _stage(self, made: Any, name: str) -> ast.GrainStage:
         short = re.sub("(Iter|Map)?Dataset$", "", name)
         if short == "Slice":
-            start, stop, step = (_got(made, one) for one in ("_start", "_stop", "_step"))
+            cut = _kept(made, "start stop step")
             # Grain keeps -1 for the stop of what runs backwards to the first element.
-            return ast.Slice(start=start, stop=None if stop < 0 else stop, step=step)
+            return ast.Slice(**cut | ({"stop": None} if cut["stop"] < 0 else {}))
+        if short == "_WithSeed":
+            return ast.Seed(seed=_got(made, "_seed_rng_seed"))
         if short == "RandomMap":
             return ast.RandomMap(seed=0)  # it has one; which, no order depends on
         if short == "MultiprocessPrefetch":  # up to Grain 0.2.15
@@ -386,8 +376,7 @@ class _Reading:
         found = _STAGES.get(name) or _STAGES.get(short)
         if found is None:
             raise _unknown(made)
-        part, fields = found
-        return part(**{field: _got(made, attribute) for field, attribute in fields.items()})
+        return found[0](**_kept(made, found[1]))
 
     def _merging(self, made: Any, name: str) -> tuple[type[ast.Merging], dict[str, Any]] | None:
         if name == "ConcatenateMapDataset":
@@ -445,9 +434,7 @@ class _Reading:
         given = dict(zip(("shard_index", "shard_count", "drop_remainder"), shard, strict=True))
         first: ast.GrainStage = ast.SequentialSampler(**given)
         if name == "IndexSampler":
-            for field in ("shuffle", "num_epochs", "seed"):
-                given[field] = _got(sampler, f"_{field}")
-            first = ast.IndexSampler(**given)
+            first = ast.IndexSampler(**given, **_kept(sampler, "shuffle num_epochs seed"))
         operations = (self._operation(one) for one in _got(made, "_operations"))
         last = ast.DataLoader(worker_count=made.multiprocessing_options.num_workers)
         return Pipeline(source=self._read(source).source, stages=(first, *operations, last))
@@ -521,6 +508,11 @@ def _got(made: Any, attribute: str) -> Any:
         return getattr(made, attribute)
     except AttributeError:
         raise _unknown(made, f"no {attribute}") from None
+
+
+def _kept(made: Any, names: str) -> dict[str, Any]:
+    """Return the arguments that an object of Grain keeps."""
+    return {name: _got(made, f"_{name}") for name in names.split()}
 
 
 def _unknown(made: Any, why: str = "") -> UsageError:

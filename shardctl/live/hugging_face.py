@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from itertools import count, islice
 from typing import Any
@@ -17,7 +17,7 @@ from shardctl.code.source import call, comment, keywords, literal
 from shardctl.errors import UsageError
 from shardctl.live.library import DATA_LOADER, LoaderObject, OfDataLoader, element_of, reader_of
 from shardctl.loaders import hugging_face_stages as stages
-from shardctl.loaders.hugging_face import SLICE, as_chain, stream_of
+from shardctl.loaders.hugging_face import SLICE, chain_of, runs_of, stream_of
 from shardctl.loaders.hugging_face_eras import era_of, is_read, of_tables
 from shardctl.loaders.loader import LOADERS, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSource, even_share
@@ -43,19 +43,20 @@ class HuggingFace(OfDataLoader):
         """Yield what one process yields of all epochs, batch by batch."""
         names = self.objects(config)
         for examples in self.epochs(config, names):
-            yield np.array([*_flat([example[_COLUMN] for example in examples])], np.int64)
+            yield np.array(_flat([example[_COLUMN] for example in examples]), np.int64)
 
     def objects(self, config: LoaderConfig) -> dict[str, Any]:
         """Return the objects that the lines of code make, by their names."""
         # The same lines as in the code that is shown, with an index in place of each example.
-        chain = config if config.stages is not None else as_chain(config)
+        config, chain = chain_of(config)
         names: dict[str, Any] = {"rank": config.host, "world_size": config.num_hosts}
-        names |= {"DataLoader": _BatchesOfLists, "function": _same}
-        for read, name in _named(_chain(config)).items():
-            names[name] = self._of_indices(config, chain.sources[read])
-        for number, stage in enumerate(_of_kind(_chain(config), stages.Filter)):
+        names |= {"DataLoader": _BatchesOfLists, "function": lambda example: example}
+        for read, name in _named(chain).items():
+            names[name] = self._of_indices(config, config.sources[read])
+        for number, stage in enumerate(_of_kind(chain, stages.Filter)):
             names[f"passes_{number + 1}"] = _passes(config, stage)
-        self.run([*self._of_chain(config), *self.made(config)], names)
+        imports = [line for line in self.imports(config) if line != DATA_LOADER]
+        self.run([*imports, *self.made(config)], names)
         return names
 
     def epoch_setter(self, config: LoaderConfig) -> str:
@@ -66,20 +67,16 @@ class HuggingFace(OfDataLoader):
 
     def imports(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the imports of what shares, and of the DataLoader."""
-        yield from self._of_chain(config)
-        yield DATA_LOADER
-
-    def imports_of_data(self, order: LoaderOrder) -> Iterator[str]:
-        """Yield the imports of what loads."""
-        yield "import datasets"
-
-    @staticmethod
-    def _of_chain(config: LoaderConfig) -> Iterator[str]:
         if any(_of_kind(_chain(config), stages.SplitByNode)):
             yield "from datasets.distributed import split_dataset_by_node"
         combined = {part.name for part in _of_kind(_chain(config), stages.Combined)}
         if combined:
             yield f"from datasets import {', '.join(sorted(combined))}"
+        yield DATA_LOADER
+
+    def imports_of_data(self, order: LoaderOrder) -> Iterator[str]:
+        """Yield the imports of what loads."""
+        yield "import datasets"
 
     def data(self, spec: str, order: LoaderOrder) -> Iterator[str]:
         """Yield the lines that make the dataset whose examples the indices of an order count.
@@ -92,21 +89,18 @@ class HuggingFace(OfDataLoader):
                 yield from loaded(spec, order)
             else:
                 origin = order.origins[read]
-                given = [literal(origin.dataset.name), f"split={literal(origin.spec)}"]
-                streaming = {"streaming": "True"} if config.streams else {}
-                yield from call(f"{name} = datasets.load_dataset", [*given, *keywords(streaming)])
+                yield from _load(config, name, origin.dataset.name, origin.spec)
         if config.stages is None and config.streams and not of_tables(config) and _files(order):
             yield "# The call of the script that makes rows of tables, with its own arguments."
             yield "dataset = dataset.map(...)"
 
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the calls of the chain, those of settings too, and the DataLoader."""
-        own = (part for part in parts_of(_chain(config)) if {"rank", "index"} & {*vars(part)})
-        if not config.shares and any(
-            getattr(p, "rank", getattr(p, "index", 0)) is None for p in own
-        ):
+        chain = _chain(config)
+        ranks = [getattr(one, "rank", getattr(one, "index", 0)) for one in parts_of(chain)]
+        if not config.shares and None in ranks:
             yield "rank, world_size = 0, 1  # of one process"
-        yield from _lines(_chain(config), "dataset", _named(_chain(config)), count(1))
+        yield from _lines(chain, "dataset", _named(chain), count(1))
         options = {"batch_size": literal(config.batch), **self.options(config)}
         yield from call("loader = DataLoader", ["dataset", *keywords(options)])
 
@@ -158,10 +152,8 @@ class HuggingFace(OfDataLoader):
         datasets = library("datasets", self.loader)
         if not config.streams:
             return datasets.Dataset.from_dict({_COLUMN: source.indices})
-        lengths = source.lengths if source.shard_lengths is None else source.shard_lengths
-        # A generator gets its shards as (start, stop) pairs, one for each file.
-        ends = source.first + np.cumsum(lengths)
-        read = {"shards": list(zip((ends - lengths).tolist(), ends.tolist(), strict=True))}
+        # A generator gets its shards in a list.
+        read = {"shards": list(runs_of(source))}
         if not of_tables(config):
             return datasets.IterableDataset.from_generator(_rows, gen_kwargs=read)
         made = library("datasets.iterable_dataset", self.loader)
@@ -175,7 +167,7 @@ class HuggingFace(OfDataLoader):
 
 
 def _chain(config: LoaderConfig) -> Pipeline:
-    return (config if config.stages is not None else as_chain(config)).stages or Pipeline()
+    return chain_of(config)[1]
 
 
 def _of_kind(pipeline: Pipeline, kind: Any) -> Iterator[Any]:
@@ -213,9 +205,8 @@ def _lines(
             case stages.TrainTestSplit():
                 end = f"[{given.pop('split', literal('train'))}]"
             case stages.SplitByNode():
-                node = {"rank": "rank", "world_size": "world_size"} | given
-                head, by_place = f"{name} = {stage.name}", [name, node["rank"], node["world_size"]]
-                given = {key: value for key, value in given.items() if key == "strategy"}
+                head = f"{name} = {stage.name}"
+                by_place = [name, *(given.pop(key, key) for key in ("rank", "world_size"))]
             case stages.Shard():
                 given = {"num_shards": "world_size", "index": "rank"} | given
             case stages.Select():
@@ -249,16 +240,11 @@ def _passes(config: LoaderConfig, stage: Any) -> Any:
     return lambda example: bool(kept(np.array([example[_COLUMN]]))[0])
 
 
-def _flat(indices: Any) -> Iterator[int]:
-    """Yield the indices of an element; a batch that the chain makes is a list of them."""
-    for one in indices if isinstance(indices, list) else ():
-        yield from _flat(one)
+def _flat(indices: Any) -> list[int]:
+    """Return the indices of an element; a batch that the chain makes is a list of them."""
     if not isinstance(indices, list):
-        yield int(indices)
-
-
-def _same(example: Any) -> Any:
-    return example
+        return [int(indices)]
+    return [index for one in indices for index in _flat(one)]
 
 
 class _BatchesOfLists:
@@ -301,45 +287,46 @@ def _streamed_on(config: LoaderConfig, stop: Stop, setter: str) -> Iterator[str]
     yield "        ..."
 
 
-def _rows(shards: list[tuple[int, int]]) -> Iterator[dict[str, int]]:
-    for start, stop in shards:
-        for index in range(start, stop):
-            yield {_COLUMN: index}
+def _rows(shards: list[range]) -> Iterator[dict[str, int]]:
+    return ({_COLUMN: index} for shard in shards for index in shard)
 
 
 _TABLE = 7  # rows of a table; a table ends with its shard
 
 
-def _tables(shards: list[tuple[int, int]]) -> Iterator[tuple[Any, Any]]:
+def _tables(shards: list[range]) -> Iterator[tuple[Any, Any]]:
     arrow = importlib.import_module("pyarrow")
-    for start, stop in shards:
-        for begin in range(start, stop, _TABLE):
-            values = arrow.array(range(begin, min(begin + _TABLE, stop)), arrow.int64())
-            yield begin, arrow.table({_COLUMN: values})
+    for shard in shards:
+        for begin in range(0, len(shard), _TABLE):
+            values = arrow.array(shard[begin : begin + _TABLE], arrow.int64())
+            yield shard[begin], arrow.table({_COLUMN: values})
 
 
 # What is loaded, as code: files of its own formats, else a dataset by name.
 
 
+def _load(config: LoaderConfig, name: str, path: str, split: str, **given: str) -> Iterator[str]:
+    named = {**given, "split": literal(split)}
+    if config.streams:
+        named["streaming"] = "True"
+    yield from call(f"{name} = datasets.load_dataset", [literal(path), *keywords(named)])
+
+
 def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
     config, file_format = order.config, order.dataset.file_format
-    streaming = {"streaming": "True"} if config.streams else {}
     files = _files(order)
     if not files:
         yield "# The examples in the order of their files, which are the shards."
         if file_format not in _FORMATS:
             yield f"# datasets reads no {file_format} files: this stands for the same"
             yield "# examples in a format that it reads, or for a generator of them."
-        name = [literal(order.dataset.name), f"split={literal(spec)}"]
-        yield from call("dataset = datasets.load_dataset", [*name, *keywords(streaming)])
+        yield from _load(config, "dataset", order.dataset.name, spec)
         return
     yield "# Each file is a shard."
     yield "files = ["
     yield from (f"    {literal(file)}," for file in files)
     yield "]"
-    named = {"data_files": "files", "split": literal("train"), **streaming}
-    arguments = [literal(file_format), *keywords(named)]
-    yield from call("dataset = datasets.load_dataset", arguments)
+    yield from _load(config, "dataset", file_format, "train", data_files="files")
     parts = [f"*range({start}, {stop})" for start, stop in _parts(order)]
     if parts:
         yield f"# The part that {literal(spec)} reads."
@@ -386,15 +373,14 @@ def read_object(obj: Any) -> LoaderObject | None:
     Raises:
         UsageError: a part of it is not understood; it is named, with the version.
     """
-    known: dict[Read, Any] = {}
+    found = _OfObject()
     if _kind(obj) == "Dataset":
-        made = _OfObject(known).rows(obj)
-        return LoaderObject(loader="hf", stages=made, sources=known, assumptions=(_ROWS,))
+        made = found.rows(obj)
+        return LoaderObject(loader="hf", stages=made, sources=found.known, assumptions=(_ROWS,))
     if _kind(obj) != "IterableDataset":
         return None
     if hasattr(obj, "_shuffling"):
         raise _unknown("a stream before 4.6.0")
-    found = _OfObject(known)
     made, node, epoch = found.of(obj._ex_iterable), obj._distributed, int(obj._epoch)
     if node is not None:
         strategy: Any = getattr(node, "strategy", "auto")
@@ -402,7 +388,7 @@ def read_object(obj: Any) -> LoaderObject | None:
         made = replace(made, stages=(*made.stages, split))
     settings, said = {"pass_index": epoch, **found.settings}, tuple(found.assumed)
     return LoaderObject(
-        loader="hf", stages=made, settings=settings, sources=known, assumptions=said
+        loader="hf", stages=made, settings=settings, sources=found.known, assumptions=said
     )
 
 
@@ -411,22 +397,23 @@ def _kind(obj: Any) -> str:
     return type(obj).__name__ if type(obj).__module__.partition(".")[0] == "datasets" else ""
 
 
+@dataclass(kw_only=True)
 class _OfObject:
     """Reads the iterables that a stream is made of, by the names of their classes.
 
-    settings: what is to be said beside the stages. assumed: what cannot be seen.
+    known: the readers. settings: what is to be said beside the stages. assumed: what cannot be
+    seen. seeds: of the shuffles of a row, the last of them first.
     """
 
-    def __init__(self, known: dict[Read, Any], whole: _OfObject | None = None) -> None:
-        self._known = known
-        self.settings: dict[str, Any] = whole.settings if whole else {}
-        self.assumed: list[str] = whole.assumed if whole else []
-        self._seeds = list[int | None]()  # of the shuffles of a row, the last of them first
+    known: dict[Read, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    assumed: list[str] = field(default_factory=list)
+    seeds: list[int | None] = field(default_factory=list)
 
     def rows(self, dataset: Any) -> Pipeline:
         """Return a Dataset: the rows of its table, in the order of its indices."""
         table = type(dataset)(dataset._data, info=dataset._info)
-        read, chosen = reader_of(table, self._known), dataset._indices
+        read, chosen = reader_of(table, self.known), dataset._indices
         if chosen is None:
             return Pipeline(source=read)
         places = tuple(chosen.column(0).to_pylist())
@@ -435,19 +422,19 @@ class _OfObject:
     def of(self, node: Any, *, below: bool = False) -> Pipeline:
         """Return the chain of an iterable; `below` a shuffle, which has moved what it reads."""
         name = _kind(node).removesuffix("ExamplesIterable")
-        shards = node.kwargs.get("shards") if name in ("", "Arrow") and _kind(node) else None
-        if isinstance(shards, list) and {_kind(one) for one in shards} == {"Dataset"}:
-            return self._shards_of_dataset(shards)
         if name in ("", "Arrow") and _kind(node):
+            shards = node.kwargs.get("shards")
+            if isinstance(shards, list) and {_kind(one) for one in shards} == {"Dataset"}:
+                return self._shards_of_dataset(shards)
             self.assumed.append(_SHARDS.format(node.num_shards))
             self.settings.update(streaming=True, arrow=name == "Arrow")
-            if Read() in self._known:
+            if Read() in self.known:
                 raise _unknown("several sources of files or generators, whose names are not seen")
-            self._known[Read()] = node
+            self.known[Read()] = node
             return Pipeline()
         inputs = getattr(node, "ex_iterables", None)
         if inputs is not None and not below and name in _COMBINED:
-            several = tuple(_OfObject(self._known, self).of(one) for one in inputs)
+            several = tuple(replace(self, seeds=[]).of(one) for one in inputs)
             if name == "VerticallyConcatenatedMultiSources":
                 return Pipeline(source=stages.Concatenate(inputs=several))
             drawn = {"stopping_strategy": node.stopping_strategy}
@@ -457,9 +444,9 @@ class _OfObject:
         stage = self._stage(name, node)
         inner = node.ex_iterable
         if isinstance(stage, stages.Shuffle):
-            self._seeds.append(stage.seed)
+            self.seeds.append(stage.seed)
         elif isinstance(stage, stages.Skip | stages.Take):
-            self._seeds.clear()  # a shuffle behind them has not moved what they read
+            self.seeds.clear()  # a shuffle behind them has not moved what they read
         if isinstance(stage, stages.Shuffle) and _kind(inner).startswith("InterleavedShards"):
             inner = inner.ex_iterable
         made = self.of(inner, below=below or isinstance(stage, stages.Shuffle))
@@ -493,14 +480,14 @@ class _OfObject:
     def _shards_of_dataset(self, shards: list[Any]) -> Pipeline:
         """Return the stream of a Dataset, whose shards are runs of nearly one length."""
         count, total = len(shards), sum(map(len, shards))
-        for seed in self._seeds:
+        for seed in self.seeds:
             moved = zip(np.random.default_rng(seed).permutation(count), shards, strict=True)
             shards = [one for _, one in sorted(moved, key=lambda pair: int(pair[0]))]
         even = [len(even_share(total, at, count)) for at in range(count)]
         if [len(one) for one in shards] != even:
             raise _unknown("to_iterable_dataset, of which shard left out a part")
         made = library("datasets", LOADERS["hf"]).concatenate_datasets(shards)
-        read = reader_of(made, self._known)
+        read = reader_of(made, self.known)
         return Pipeline(source=read, stages=(stages.ToIterable(num_shards=count),))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import option, refused
 from shardctl.errors import UsageError
-from shardctl.loaders.grain_rows import NUM_SEEDS, Rows
+from shardctl.loaders.grain_rows import NUM_SEEDS, Rows, joined
 from shardctl.loaders.grain_shuffle import is_permutation
 from shardctl.loaders.grain_stages import (
     Batch,
@@ -143,14 +143,13 @@ class GrainSequence(LoaderSequence):
 
     def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
         """Return (which of `indices`, position), int64[r] each, for each time one is yielded."""
-        which, positions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for start in range(0, len(indices), _PIECE):
-            found, elements, within = self.rows.find(
-                indices[start : start + _PIECE], self.rows.length
-            )
-            which.append(found + start)
-            positions.append(self._elements.starts_of(elements) + within)
-        return np.concatenate(which), np.concatenate(positions)
+        pieces = []
+        for start in range(0, max(len(indices), 1), _PIECE):
+            piece = indices[start : start + _PIECE]
+            which, elements, within = self.rows.find(piece, self.rows.length)
+            pieces.append((which + start, elements, within))
+        which, elements, within = joined(pieces)
+        return which, self._elements.starts_of(elements) + within
 
     def starts_of(self, elements: int) -> int:
         """Return how many examples the first `elements` elements hold."""

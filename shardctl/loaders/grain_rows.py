@@ -9,7 +9,8 @@ Sources: grain/_src/python/dataset/dataset.py and the modules of dataset/transfo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,8 @@ class Examples(NamedTuple):
 
 # Of examples: which of those that were asked for, its element, and its place within that.
 Found = tuple[Int64s, Int64s, Int64s]
+# Of places in windows, their seeds and size: which of them, and where each is moved.
+Move = Callable[[Int64s, Int64s, int], tuple[Int64s, Int64s]]
 
 
 class Rows(ABC):
@@ -117,17 +120,19 @@ class Moved(Rows):
         self.shuffles, self.is_uniform, self.among = of.shuffles, of.is_uniform, of.among
         self.epoch = of.epoch
 
-    @abstractmethod
+    # Where a class does not say otherwise elements keep their numbers.
+
     def there(self, numbers: Int64s) -> Int64s:
         """Return which element of the other row each is."""
+        return numbers
 
-    @abstractmethod
     def back(self, numbers: Int64s, stop: int) -> tuple[Int64s, Int64s]:
         """Return (which of the other row's elements, its number here), each time it is here."""
+        return np.arange(len(numbers)), numbers
 
     def reach(self, stop: int) -> int:
         """Return before which element of the other row the first `stop` of these are."""
-        return min(stop, self.of.length)
+        return stop
 
     def examples(self, numbers: Int64s) -> Examples:
         return self.of.examples(self.there(numbers))
@@ -176,14 +181,39 @@ class ShuffledRows(Moved):
             windows = windows[:1]
         return (self.seed + windows) % NUM_SEEDS
 
-    def there(self, numbers: Int64s) -> Int64s:
+    def _sizes(self, windows: Int64s) -> Int64s:
+        """Return how many elements windows hold: one number that all have, or int64[q]."""
+        return np.array([self.size])
+
+    def _turned(self, within: Int64s, size: int) -> Int64s:
+        """Return which of a shuffled window is yielded at each place, and the other way round."""
+        return within
+
+    def _each(self, numbers: Int64s, move: Move) -> tuple[Int64s, Int64s]:
         windows, within = np.divmod(numbers, max(self.size, 1))
-        return shuffled(within, self._seeds(windows), self.size) + windows * self.size
+        sizes, found = self._sizes(windows), []
+        for size in np.unique(sizes).tolist():  # two at most
+            here = np.flatnonzero(np.broadcast_to(sizes == size, numbers.shape))
+            again, moved = move(within[here], self._seeds(windows[here]), size)
+            found.append((here[again], moved + windows[here[again]] * self.size))
+        which, places = zip(*found, strict=True)
+        return np.concatenate(which), np.concatenate(places)
+
+    def there(self, numbers: Int64s) -> Int64s:
+        def move(within: Int64s, seeds: Int64s, size: int) -> tuple[Int64s, Int64s]:
+            return np.arange(len(within)), shuffled(self._turned(within, size), seeds, size)
+
+        which, moved = self._each(numbers, move)
+        found = np.empty_like(numbers)
+        found[which] = moved
+        return found
 
     def back(self, numbers: Int64s, stop: int) -> tuple[Int64s, Int64s]:
-        windows, within = np.divmod(numbers, max(self.size, 1))
-        again, within = unshuffled(within, self._seeds(windows), self.size)
-        return again, within + windows[again] * self.size
+        def move(within: Int64s, seeds: Int64s, size: int) -> tuple[Int64s, Int64s]:
+            again, moved = unshuffled(within, seeds, size)
+            return again, self._turned(moved, size)
+
+        return self._each(numbers, move)
 
     def reach(self, stop: int) -> int:
         return -(-stop // max(self.size, 1)) * self.size
@@ -204,36 +234,12 @@ class IteratedWindows(ShuffledRows):
     """`WindowShuffleIterDataset`: windows that are read, shuffled, and yielded last to first."""
 
     def _sizes(self, windows: Int64s) -> Int64s:
-        # The last window holds what is left.
-        return np.minimum(self.size, self.of.length - windows * self.size)
+        # The last window holds what is left; of none at all the size does not matter.
+        left = self.of.length - windows * self.size
+        return np.minimum(self.size, left) if len(windows) else super()._sizes(windows)
 
-    def _each(
-        self, numbers: Int64s, move: Callable[[Int64s, Int64s, int], tuple[Int64s, Int64s]]
-    ) -> tuple[Int64s, Int64s]:
-        windows, within = np.divmod(numbers, self.size)
-        sizes, found = self._sizes(windows), [(np.empty(0, np.int64), np.empty(0, np.int64))]
-        for size in np.unique(sizes).tolist():  # two at most
-            here = np.flatnonzero(sizes == size)
-            again, moved = move(within[here], self._seeds(windows[here]), size)
-            found.append((here[again], moved + windows[here[again]] * self.size))
-        which, moved = zip(*found, strict=True)
-        return np.concatenate(which), np.concatenate(moved)
-
-    def there(self, numbers: Int64s) -> Int64s:
-        def move(within: Int64s, seeds: Int64s, size: int) -> tuple[Int64s, Int64s]:
-            return np.arange(len(within)), shuffled(size - 1 - within, seeds, size)
-
-        which, moved = self._each(numbers, move)
-        found = np.empty_like(numbers)
-        found[which] = moved
-        return found
-
-    def back(self, numbers: Int64s, stop: int) -> tuple[Int64s, Int64s]:
-        def move(within: Int64s, seeds: Int64s, size: int) -> tuple[Int64s, Int64s]:
-            again, moved = unshuffled(within, seeds, size)
-            return again, size - 1 - moved
-
-        return self._each(numbers, move)
+    def _turned(self, within: Int64s, size: int) -> Int64s:
+        return size - 1 - within
 
     def reach(self, stop: int) -> int:
         return min(super().reach(stop), self.of.length)
@@ -257,7 +263,8 @@ class SlicedRows(Moved):
 
     def there(self, numbers: Int64s) -> Int64s:
         epochs, within = np.divmod(numbers, max(self.length, 1))
-        return self.kept.start + within * self.kept.step + epochs * self._behind
+        found: Int64s = self.kept.start + within * self.kept.step + epochs * self._behind
+        return found
 
     def back(self, numbers: Int64s, stop: int) -> tuple[Int64s, Int64s]:
         epochs, within = np.divmod(numbers, max(self.of.length, 1))
@@ -296,7 +303,7 @@ class RepeatedRows(Moved):
         return _tiled(here, numbers, self.of.length, stop) if self.alike else (here, numbers)
 
     def reach(self, stop: int) -> int:
-        return super().reach(stop) if self.alike else stop
+        return min(stop, self.of.length) if self.alike else stop
 
     def examples(self, numbers: Int64s) -> Examples:
         found = super().examples(numbers)
@@ -314,15 +321,6 @@ class FirstRows(Moved):
             self.epoch = self.total if self.regular != ALL else self.length * self.width
             self.epoch = min(self.epoch, of.epoch) if of.repeats else self.epoch
 
-    def there(self, numbers: Int64s) -> Int64s:
-        return numbers
-
-    def back(self, numbers: Int64s, stop: int) -> tuple[Int64s, Int64s]:
-        return np.arange(len(numbers)), numbers
-
-    def reach(self, stop: int) -> int:
-        return stop
-
 
 class FilteredRows(Moved):
     """`MapDataset.filter`: what does not pass is None, an element that holds no example."""
@@ -330,15 +328,6 @@ class FilteredRows(Moved):
     def __init__(self, of: Rows, passes: Callable[[Int64s], Int64s]) -> None:
         super().__init__(of)
         self._passes, self.regular, self.is_uniform = passes, 0, False
-
-    def there(self, numbers: Int64s) -> Int64s:
-        return numbers
-
-    def back(self, numbers: Int64s, stop: int) -> tuple[Int64s, Int64s]:
-        return np.arange(len(numbers)), numbers
-
-    def reach(self, stop: int) -> int:
-        return stop
 
     def examples(self, numbers: Int64s) -> Examples:
         found = self.of.examples(numbers)
@@ -348,8 +337,7 @@ class FilteredRows(Moved):
         widths[widths > 0] = passes
         return Examples(found.indices[passes], found.epochs[passes], widths)
 
-    def widths(self, numbers: Int64s) -> Int64s:
-        return self.examples(numbers).widths
+    widths = Rows.widths
 
     def find(self, indices: Int64s, stop: int) -> Found:
         passing = np.flatnonzero(self._passes(indices) != 0)
@@ -471,7 +459,8 @@ class ZippedRows(Rows):
         )
 
     def widths(self, numbers: Int64s) -> Int64s:
-        return np.sum([row.widths(numbers) for row in self.rows], axis=0)
+        found: Int64s = np.sum([row.widths(numbers) for row in self.rows], axis=0)
+        return found
 
     def find(self, indices: Int64s, stop: int) -> Found:
         found = []
@@ -479,8 +468,7 @@ class ZippedRows(Rows):
             which, numbers, within = row.find(indices, stop)
             before = sum(one.widths(numbers) for one in self.rows[:place])
             found.append((which, numbers, within + before))
-        which, numbers, within = (np.concatenate(one) for one in zip(*found, strict=True))
-        return which, numbers, within
+        return joined(found)
 
 
 class MergedRows(Rows):
@@ -520,12 +508,9 @@ class MergedRows(Rows):
         return min(stop, self.rows[row].length)
 
     def examples(self, numbers: Int64s) -> Examples:
-        rows, keys = self.route(numbers)
+        parts = [(here, row.examples(keys)) for row, here, keys in self._routed(numbers)]
         widths = np.empty_like(numbers)
-        parts = []
-        for place, row in enumerate(self.rows):
-            here = np.flatnonzero(rows == place)
-            parts.append((here, found := row.examples(keys[here])))
+        for here, found in parts:
             widths[here] = found.widths
         starts = np.cumsum(widths) - widths
         indices = np.empty(int(widths.sum()), np.int64)
@@ -540,22 +525,26 @@ class MergedRows(Rows):
     def widths(self, numbers: Int64s) -> Int64s:
         if self.regular == ALL:
             return np.full(len(numbers), self.width)
-        rows, keys = self.route(numbers)
         widths = np.empty_like(numbers)
-        for place, row in enumerate(self.rows):
-            here = np.flatnonzero(rows == place)
-            widths[here] = row.widths(keys[here])
+        for row, here, keys in self._routed(numbers):
+            widths[here] = row.widths(keys)
         return widths
 
+    def _routed(self, numbers: Int64s) -> Iterator[tuple[Rows, Int64s, Int64s]]:
+        """Yield each row, which of the elements are of it, and their numbers in it."""
+        rows, keys = self.route(numbers)
+        for place, row in enumerate(self.rows):
+            here = np.flatnonzero(rows == place)
+            yield row, here, keys[here]
+
     def find(self, indices: Int64s, stop: int) -> Found:
-        found = [(np.empty(0, np.int64),) * 3]
+        found = []
         for place, row in enumerate(self.rows):
             which, keys, within = row.find(indices, self.share(place, stop))
             numbers = self.number_of(place, keys)
             kept = np.flatnonzero(numbers < stop)
             found.append((which[kept], numbers[kept], within[kept]))
-        which, numbers, within = (np.concatenate(one) for one in zip(*found, strict=True))
-        return which, numbers, within
+        return joined(found)
 
 
 class MixedRows(MergedRows):
@@ -595,12 +584,8 @@ class MixedRows(MergedRows):
     def route(self, numbers: Int64s) -> tuple[Int64s, Int64s]:
         rows, keys = np.full(len(numbers), -1), np.zeros(len(numbers), np.int64)
         before, after = self._exact(numbers), self._exact(numbers) + 1
-        for place, part in enumerate(self._parts):
-            left = self._left[place]
-            next_before, next_after = (
-                before * (left - part) // left,
-                after * (left - part) // left,
-            )
+        for place, (left, rest) in enumerate(pairwise(self._left)):
+            next_before, next_after = before * rest // left, after * rest // left
             count = after - next_after
             here = np.flatnonzero((before - next_before != count) & (rows < 0))
             rows[here], keys[here] = place, (count[here] - 1).astype(np.int64)
@@ -638,7 +623,8 @@ class JoinedRows(MergedRows):
 
     def number_of(self, row: int, numbers: Int64s) -> Int64s:
         epochs, within = np.divmod(numbers, max(self._starts[row + 1] - self._starts[row], 1))
-        return self._starts[row] + within + epochs * self._starts[-1]
+        found: Int64s = self._starts[row] + within + epochs * self._starts[-1]
+        return found
 
     def share(self, row: int, stop: int) -> int:
         return -(-stop // max(self.length, 1)) * self.rows[row].length
@@ -690,12 +676,11 @@ class TakingTurns(MergedRows):
             if held is None:
                 idle += 1
             elif held[1] < lengths[held[0]]:
-                if not is_turn:
-                    self._stretches.append((position, 1, len(self._entries)))
-                    is_turn = True
-                else:
-                    start, in_turn, first = self._stretches[-1]
-                    self._stretches[-1] = start, in_turn + 1, first
+                start, in_turn, first = position, 0, len(self._entries)
+                if is_turn:
+                    start, in_turn, first = self._stretches.pop()
+                self._stretches.append((start, in_turn + 1, first))
+                is_turn = True
                 self._entries.append(held)
                 slots[slot] = held[0], held[1] + 1
                 position, idle = position + 1, 0
@@ -719,10 +704,17 @@ class TakingTurns(MergedRows):
         stretch = self._stretch_of[entries]
         turns = numbers - self._keys[entries]
         within = entries - self._first[stretch]
-        return self._starts[stretch] + turns * self._in_turn[stretch] + within
+        found: Int64s = self._starts[stretch] + turns * self._in_turn[stretch] + within
+        return found
 
 
 # Numbers that several rows need.
+
+
+def joined(found: Sequence[Found]) -> Found:
+    """Return what was found piece by piece."""
+    which, numbers, within = (np.concatenate(one) for one in zip(*found, strict=True))
+    return which, numbers, within
 
 
 def _tiled(which: Int64s, numbers: Int64s, length: int, stop: int) -> tuple[Int64s, Int64s]:

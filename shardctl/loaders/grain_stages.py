@@ -28,22 +28,18 @@ Of = Literal["map", "iter", "any"]
 _DATASETS = {"map": "a MapDataset", "iter": "an IterDataset"}
 
 
-def _seed(value: Any) -> int:
-    seed = whole_number(value)
-    if not 0 <= seed < NUM_SEEDS:
-        raise UsageError(f"Grain takes seeds from 0 to {NUM_SEEDS - 1}")
-    return seed
+def _seeds(stop: float, rule: str) -> Kind:
+    def take(value: Any) -> int:
+        seed = whole_number(value)
+        if not 0 <= seed < stop:
+            raise UsageError(rule)
+        return seed
+
+    return Kind(take=take, needed="a seed", several="seeds")
 
 
-def _root(value: Any) -> int:
-    seed = whole_number(value)
-    if seed < 0:
-        raise UsageError("a number from 0 is needed")
-    return seed
-
-
-SeedOf32 = Annotated[int, Kind(take=_seed, needed="a seed", several="seeds")]
-RootSeed = Annotated[int, Kind(take=_root, needed="a seed", several="seeds")]
+SeedOf32 = Annotated[int, _seeds(NUM_SEEDS, f"Grain takes seeds from 0 to {NUM_SEEDS - 1}")]
+RootSeed = Annotated[int, _seeds(inf, "a number from 0 is needed")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,9 +299,7 @@ class Batch(GrainStage):
 
     def rows(self, of: Rows, at: At) -> Rows:
         """Return the batches."""
-        if at.kind == "map" and any(
-            isinstance(part, Filter) for part in _parts_before(at.pipeline, at.behind - 1)
-        ):
+        if at.kind == "map" and _filters(at.pipeline, at.behind - 1):
             raise UsageError(
                 "batch: Grain refuses it behind a filter of a MapDataset; put to_iter_dataset() "
                 "before it"
@@ -394,8 +388,12 @@ class ToIterDataset(GrainStage):
 
 def iterated(of: Rows, pipeline: Pipeline, behind: int) -> Rows:
     """Return what an iterator over a MapDataset yields: no None."""
-    filters = any(isinstance(part, Filter) for part in _parts_before(pipeline, behind))
-    return rows.PassedRows(of) if filters and of.regular != ALL else of
+    filters = of.regular != ALL and _filters(pipeline, behind)
+    return rows.PassedRows(of) if filters else of
+
+
+def _filters(pipeline: Pipeline, behind: int) -> bool:
+    return any(isinstance(part, Filter) for part in _parts_before(pipeline, behind))
 
 
 class FirstFitPackIterDataset(GrainStage):
@@ -683,8 +681,7 @@ class Zip(Merging):
         lengths = {one.length for one in of}
         if len(lengths) > 1 and (is_map or self.strict):
             raise UsageError(f"{self.name}: Grain refuses datasets of several lengths")
-        inner = (part for one in self.inputs for part in _parts_before(one, len(one.stages)))
-        if is_map and any(isinstance(part, Filter) for part in inner):
+        if is_map and any(_filters(one, len(one.stages)) for one in self.inputs):
             raise UsageError(f"{self.name}: of what a filter made None; put to_iter_dataset before")
         return rows.ZippedRows(of)
 

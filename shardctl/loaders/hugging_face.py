@@ -30,7 +30,6 @@ from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Pipeline, Read
 from shardctl.tfdata.shuffle_buffer import MAX_BUFFER, check_buffer
 
-_NONE = np.empty(0, np.int64)
 _BYTES = 85  # of memory an example, of an epoch that is streamed
 SLICE = re.compile(r"(?:range\()?(\d*)\s*[:,]\s*(\d*)(?:\s*[:,]\s*([1-9]\d*))?\)?")
 _BATCHED = (
@@ -56,13 +55,15 @@ def hugging_face_sequence(config: LoaderConfig) -> LoaderSequence:
     plain = config.stages is None
     if plain:
         _check_settings(config)
-        config = as_chain(config)
+    config, pipeline = chain_of(config)
     chain = _Chain(config, plain=plain)
-    return _sequence(config, chain, chain.made(config.stages or Pipeline()), plain=plain)
+    return _sequence(config, chain, chain.made(pipeline), pipeline, plain=plain)
 
 
-def as_chain(config: LoaderConfig) -> LoaderConfig:
-    """Return settings as the chain that they stand for."""
+def chain_of(config: LoaderConfig) -> tuple[LoaderConfig, Pipeline]:
+    """Return settings with their chain, and it: plain settings stand for one."""
+    if config.stages is not None:
+        return config, config.stages
     stages = list[Stage]()
     if config.seed is not None:
         buffer, shards = config.buffer, config.input_shards
@@ -74,8 +75,15 @@ def as_chain(config: LoaderConfig) -> LoaderConfig:
         stages.append(calls.SplitByNode(strategy=strategy))  # type: ignore[arg-type]
     lengths, read, of = config.lengths, config.shard_lengths, config.file_format
     source = LoaderSource(first=0, lengths=lengths, shard_lengths=read, file_format=of)
-    chain = Pipeline(stages=tuple(stages))
-    return replace(config, streaming=config.streams, stages=chain, sources={Read(): source})
+    sources, chain = {Read(): source}, Pipeline(stages=tuple(stages))
+    return replace(config, streaming=config.streams, stages=chain, sources=sources), chain
+
+
+def runs_of(source: LoaderSource) -> tuple[range, ...]:
+    """Return the indices of each shard of a source, those without examples too."""
+    lengths = source.lengths if source.shard_lengths is None else source.shard_lengths
+    ends = source.first + np.cumsum(lengths)
+    return tuple(map(range, (ends - lengths).tolist(), ends.tolist()))
 
 
 # What `split_dataset_by_node` calls the ways to share.
@@ -148,16 +156,14 @@ class _Chain:
     def _read(self, source: LoaderSource) -> Stream:
         if not self._config.streams:
             return self._rows(source.indices)
-        lengths = source.lengths if source.shard_lengths is None else source.shard_lengths
-        cut = int((source.lengths != lengths[lengths > 0]).sum())
+        shards = runs_of(source)
+        cut = int((source.lengths != np.array([len(one) for one in shards if one])).sum())
         if cut:
             raise refused(
                 "Hugging Face streams whole shards, and the spec reads parts of {}; name whole "
                 "shards, or read by index with {streaming=False} and no {buffer}",
                 "a shard" if cut == 1 else f"{cut} shards",
             )
-        ends = source.first + np.cumsum(lengths)
-        shards = tuple(map(range, (ends - lengths).tolist(), ends.tolist()))
         tables = self._is_unknown or eras.of_tables(self._config)
         return Stream(node=streams.Shards(era=self.era, rows=shards, of_tables=tables))
 
@@ -166,15 +172,8 @@ class _Chain:
         never = isinstance(source, calls.Interleave) and 0 in (source.probabilities or ())
         if never and source.stopping_strategy != "first_exhausted":  # type: ignore[attr-defined]
             raise UsageError(f"{name}: an input of probability 0 never ends")
-        if (
-            len(
-                {
-                    (one.by_index, _depth(made))
-                    for one, made in zip(found, source.fed_by, strict=True)
-                }
-            )
-            > 1
-        ):
+        depths = map(_depth, source.fed_by)
+        if len({(one.by_index, depth) for one, depth in zip(found, depths, strict=True)}) > 1:
             raise UsageError(f"{name}: datasets combines Datasets, or streams, of one kind of rows")
         if first.by_index:
             rows = [indices(one.row) for one in found]
@@ -261,7 +260,10 @@ class _Chain:
             case calls.TrainTestSplit():
                 row = _at(row, _train_test(stage, n))
             case calls.Shard():
-                row = row[self._shard_of_rows(stage, n)]
+                index, count = self._part(stage.name, stage.num_shards, stage.index)
+                is_run = not self._before(3, 1) if stage.contiguous is None else stage.contiguous
+                run = _run_of(stage.name, n, index, count) if is_run else slice(index, None, count)
+                row = row[run]
             case calls.Skip() | calls.Take():
                 is_take = isinstance(stage, calls.Take)
                 most = n if is_take else n - 1
@@ -278,11 +280,6 @@ class _Chain:
                 if n and isinstance(stage, calls.Batch) and not len(row):
                     raise UsageError("batch: datasets drops nothing where no batch is whole")
         return self._rows(row)
-
-    def _shard_of_rows(self, stage: calls.Shard, n: int) -> slice:
-        index, count = self._part(stage.name, stage.num_shards, stage.index)
-        contiguous = not self._before(3, 1) if stage.contiguous is None else stage.contiguous
-        return _run_of(stage.name, n, index, count) if contiguous else slice(index, None, count)
 
     def _to_stream(self, stage: calls.ToIterable, row: Int64s | range) -> Stream:
         n, count = len(row), stage.num_shards
@@ -303,8 +300,7 @@ class _Chain:
         self._check_version(stage.name)
         if isinstance(stage, calls.Shard):
             index, count = self._part(stage.name, stage.num_shards, stage.index)
-            contiguous = stage.contiguous is not False
-            node = found.node.shard(count, index, contiguous=contiguous)
+            node = found.node.shard(count, index, contiguous=stage.contiguous is not False)
             if any(not one.inputs for one in node.within if isinstance(one, streams.Cycled)):
                 raise UsageError(f"shard: datasets raises IndexError: no part {index} of {count}")
             return replace(found, node=node)
@@ -334,9 +330,9 @@ class _Chain:
                 raise UsageError(f"with_format({stage.type!r}): a stream then maps whole tables")
             case calls.Reshard() if found.node.has_tables:
                 raise UsageError("reshard: how many row groups the files have is not known here")
-            case calls.Columns() | calls.WithFormat() | calls.Reshard() if not isinstance(
-                stage, calls.FlattenIndices
-            ):
+            case calls.FlattenIndices():
+                pass
+            case calls.Columns() | calls.WithFormat() | calls.Reshard():
                 return found.node
         raise UsageError(f"{stage.name}: a Dataset has this call, and a stream has not")
 
@@ -344,10 +340,9 @@ class _Chain:
         era, config = self.era, self._config
         buffer = eras.DEFAULT_BUFFER if stage.buffer_size is None else stage.buffer_size
         check_buffer(buffer)
-        mixed = (one for one in found.node.within if isinstance(one, streams.Concatenated))
-        if era.by_halves and any(
-            len({one.has_tables for one in each.inputs}) > 1 for each in mixed
-        ):
+        joined = (one for one in found.node.within if isinstance(one, streams.Concatenated))
+        kinds = [{one.has_tables for one in each.inputs} for each in joined]
+        if era.by_halves and {True, False} in kinds:
             raise UsageError("shuffle: of rows and tables together it depends on the tables' sizes")
         given = stage.max_buffer_input_shards
         if given is not None and era.interleave == "never":
@@ -460,14 +455,13 @@ def _train_test(stage: calls.TrainTestSplit, n: int) -> Int64s | slice:
 
 
 def _sequence(
-    config: LoaderConfig, chain: _Chain, stream: Stream, *, plain: bool
+    config: LoaderConfig, chain: _Chain, stream: Stream, pipeline: Pipeline, *, plain: bool
 ) -> LoaderSequence:
     """Return what a DataLoader yields.
 
     Each worker of a stream makes batches of its own, which are yielded in turn. A Dataset has no
     epochs: it is read in the same order each time, with workers or without.
     """
-    pipeline = config.stages or Pipeline()
     parts = list(parts_of(pipeline))
     batched = any(isinstance(part, calls.Batch) for part in parts)
     row = stream.row if stream.by_index else None
@@ -554,12 +548,11 @@ def _epoch_by_epoch(
         batches = loader_sequence.EqualBatches(totals[0], block, epochs=len(totals))
     elif config.batch is not None or batched:
         # Of examples only lengths are needed, so arrays of one byte an example stand in.
-        steps = (
-            [read(number)[1] for number in range(len(workers))]
-            if batched
-            else [in_turn([np.empty(size, np.int8) for size in each], block)[1] for each in sizes]
-        )
-        batches = loader_sequence.UnequalBatches(np.concatenate([_NONE, *steps]))
+        steps = [
+            read(number)[1] if batched else in_turn([np.empty(n, np.int8) for n in each], block)[1]
+            for number, each in enumerate(sizes)
+        ]
+        batches = loader_sequence.UnequalBatches(np.concatenate([streams.NONE, *steps]))
         totals = [int(each.sum()) for each in steps]
     return loader_sequence.EpochByEpoch(totals, lambda number: read(number)[0], batches=batches)
 
@@ -580,6 +573,6 @@ def _followed(
 
 def stream_of(config: LoaderConfig) -> Stream | None:
     """Return the stream that a process reads, None of a Dataset."""
-    config = as_chain(config) if config.stages is None else config
-    found = _Chain(config, plain=False).made(config.stages or Pipeline())
+    config, chain = chain_of(config)
+    found = _Chain(config, plain=False).made(chain)
     return None if found.by_index else found

@@ -178,28 +178,16 @@ class Map(parts.Stage):
         return (cls(batched=bool(values.get("batched", False))),)
 
 
-class RemoveColumns(Map):
-    """`ds.remove_columns(..)`, a map in a stream."""
-
-    name = "remove_columns"
-
-
-class RenameColumn(Map):
-    """`ds.rename_column(..)`, a map in a stream."""
-
-    name = "rename_column"
+def _also(like: type[parts.Stage], *names: str) -> None:
+    """Define the calls that differ from another one in their names only."""
+    for name in names:
+        said = f"`ds.{name}(..)`, to the order the same as `{like.name}`."
+        own = {"name": name, "__doc__": said, "__module__": __name__}
+        made = type(name.title().replace("_", ""), (like,), own)
+        globals()[made.__name__] = made
 
 
-class RenameColumns(Map):
-    """`ds.rename_columns(..)`, a map in a stream."""
-
-    name = "rename_columns"
-
-
-class AddColumn(Map):
-    """`ds.add_column(..)`, a map in a stream."""
-
-    name = "add_column"
+_also(Map, "remove_columns", "rename_column", "rename_columns", "add_column")
 
 
 class Columns(parts.Stage):
@@ -217,16 +205,7 @@ class Columns(parts.Stage):
         return (cls(),)
 
 
-class CastColumn(Columns):
-    """`ds.cast_column(..)`: keeps the order."""
-
-    name = "cast_column"
-
-
-class Cast(Columns):
-    """`ds.cast(..)`: keeps the order."""
-
-    name = "cast"
+_also(Columns, "cast_column", "cast")
 
 
 class FlattenIndices(Columns):

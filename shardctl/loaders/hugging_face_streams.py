@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Self, dataclass_transform
+from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -21,13 +21,23 @@ from shardctl.loaders.loader_sequence import even_share, in_turn
 from shardctl.tfdata.shuffle_buffer import MAX_BUFFER
 
 Rng = np.random.Generator
-_NONE = np.empty(0, np.int64)
+NONE = np.empty(0, np.int64)
+T = TypeVar("T")
 _SEEDS = 1 << 63  # seeds are drawn below
 
 
 def indices(row: Int64s | range) -> Int64s:
     """Return a row of indices as an array."""
     return np.arange(row.start, row.stop, row.step) if isinstance(row, range) else row
+
+
+def _part_of(several: Sequence[T], index: int, count: int, *, contiguous: bool) -> tuple[T, ...]:
+    share = even_share(len(several), index, count) if contiguous else slice(index, None, count)
+    return tuple(several[share.start : share.stop : share.step])
+
+
+def _permuted(several: Sequence[T], rng: Rng) -> tuple[T, ...]:
+    return tuple(several[number] for number in deepcopy(rng).permutation(len(several)).tolist())
 
 
 class Frozen(Exception):  # noqa: N818  # as the library's own, `DataSourcesShufflingDisallowed`
@@ -139,25 +149,23 @@ class Shards(Node):
 
     def shard(self, count: int, index: int, *, contiguous: bool) -> Node:
         """Return one part of its shards."""
-        n = len(self.rows)
-        share = even_share(n, index, count) if contiguous else range(index, n, count)
-        if n and not share:
+        n, rows = len(self.rows), _part_of(self.rows, index, count, contiguous=contiguous)
+        if n and not rows:
             raise UsageError(
                 f"datasets raises IndexError: no part {index} of {count} of {n} shards"
             )
-        return replace(self, rows=self.rows[share.start : share.stop : share.step])
+        return replace(self, rows=rows)
 
     def shuffled(self, rng: Rng) -> Node:
         """Return it with its shards in another order."""
-        order = deepcopy(rng).permutation(len(self.rows))
-        return replace(self, rows=tuple(self.rows[number] for number in order.tolist()))
+        return replace(self, rows=_permuted(self.rows, rng))
 
     def count(self) -> int:
         """Return the number of its examples."""
         return sum(map(len, self.rows))
 
     def _read(self, most: int | None, tables: bool) -> Int64s:
-        return np.concatenate([_NONE, *map(indices, self.rows)])
+        return np.concatenate([NONE, *map(indices, self.rows)])
 
 
 class Mapped(Node):
@@ -277,25 +285,20 @@ class Concatenated(Node):
 
     def shard(self, count: int, index: int, *, contiguous: bool) -> Node:
         """Return one part of the shards of all."""
-        found = self._in_shards
-        share = even_share(len(found), index, count)
-        part = slice(share.start, share.stop) if contiguous else slice(index, None, count)
-        return replace(self, inputs=tuple(found[part]))
+        return replace(self, inputs=_part_of(self._in_shards, index, count, contiguous=contiguous))
 
     def shuffled(self, rng: Rng) -> Node:
         """Return the shards of all in another order."""
-        found = self._in_shards
-        order = deepcopy(rng).permutation(len(found))
-        return replace(self, inputs=tuple(found[number] for number in order.tolist()))
+        return replace(self, inputs=_permuted(self._in_shards, rng))
 
     @property
     def _in_shards(self) -> list[Node]:
         return [part for one in self.inputs for part in one.parts(one.num_shards)]
 
     def _read(self, most: int | None, tables: bool) -> Int64s:
-        found, left = [_NONE], most
+        found, left = [NONE], most
         for one in self.inputs:
-            found.append(one.read(left, tables=tables) if left != 0 else _NONE)
+            found.append(one.read(left, tables=tables) if left != 0 else NONE)
             left = None if left is None else left - len(found[-1])
         return np.concatenate(found)
 
@@ -326,7 +329,7 @@ class Cycled(Node):
         streams = [one.read(most, tables=tables) for one in self.inputs]
         sizes, rng = [len(stream) for stream in streams], deepcopy(self.rng)
         sources, places = taken_in_turn(sizes, most, self.strategy, rng, self.probabilities)
-        return np.concatenate([_NONE, *streams])[np.cumsum([0, *sizes])[sources] + places]
+        return np.concatenate([NONE, *streams])[np.cumsum([0, *sizes])[sources] + places]
 
 
 def taken_in_turn(
@@ -345,11 +348,11 @@ def taken_in_turn(
     [[0, 1, 0, 1, 0], [0, 0, 1, 0, 2]]
     """
     if not sizes:
-        return _NONE, _NONE
+        return NONE, NONE
     again, lengths = strategy == "all_exhausted", np.array(sizes)
     ends = np.where(lengths == (-1 if most is None else most), MAX_BUFFER, np.maximum(lengths, 1))
     ended, last = (np.any, min) if strategy == "first_exhausted" else (np.all, max)
-    counts, blocks, num_taken = np.zeros(len(sizes), np.int64), [_NONE], 0
+    counts, blocks, num_taken = np.zeros(len(sizes), np.int64), [NONE], 0
     each = min(int(ends.max()), 1000 if most is None else most + 1)
     # As many turns as it takes until the inputs that have to end did so.
     while not ended(counts >= ends) and (most is None or num_taken < most):
@@ -474,16 +477,12 @@ class Stream:
             return [self.node]
         node = self._of_node(epoch)
         shards = node.num_shards
-        return (
-            [node]
-            if not count
-            else [
-                node.shard(count, number, contiguous=False).shifted(number)
-                if number < shards
-                else None
-                for number in range(count)
-            ]
-        )
+        if not count:
+            return [node]
+        read = min(count, shards)
+        parts = (node.shard(count, number, contiguous=False) for number in range(read))
+        found = [part.shifted(number) for number, part in enumerate(parts)]
+        return [*found, *[None] * (count - read)]
 
     def shares_shards(self, node: Node | None = None) -> bool:
         """Whether hosts get shards of their own, not all examples by stride."""
