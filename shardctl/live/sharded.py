@@ -218,9 +218,8 @@ class Streaming(_OfShards):
     def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
         """Yield the parts of code that continues from a state."""
         (state,) = self.calls(order.config, stop)
-        chain = streaming.chain_of(order.config)
-        stages = (chain.stages[0], streaming.LoadStateDict(**state.arguments))
-        kept: Any = {"stages": Pipeline(source=chain.source, stages=stages), "first_epoch": 0}
+        chain = streaming.continued(streaming.chain_of(order.config), state.arguments)
+        kept: Any = {"stages": chain, "first_epoch": 0}
         config = replace(order.config, epochs=order.config.epochs - stop.epoch, **kept)
         yield self.imports(config)
         yield self.data(spec, order)

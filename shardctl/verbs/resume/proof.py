@@ -260,7 +260,16 @@ def _as_called(resolved: Resolved, plan: ResumePlan, count: int) -> Iterator[Int
     for call in plan.after_read:
         given.update(call.arguments if isinstance(call, LoaderCall) else {})
     first, batches, start = given["epoch"] + given["count"], given["batches"], given["examples"]
-    order = order_of(resolved, replace(plan.settings, pass_index=first)).order
+    settings, chain = replace(plan.settings, pass_index=first), plan.settings.stages
+    if chain is not None and any(one.name == "load_state_dict" for one in chain.stages):
+        from shardctl.loaders.streaming import continued
+
+        # It continues from another state, whose epoch is the first of those that are left.
+        left = plan.settings.epochs - (plan.stop.epoch if plan.stop else 0)
+        chain = continued(chain, {n: of for n, of in given.items() if n != "count"})
+        settings = replace(plan.settings, stages=chain, epochs=left)
+        given.clear()
+    order = order_of(resolved, settings).order
     if batches:
         at_end = batches == order.num_steps
         start += order.num_examples if at_end else order.positions_in_step(batches).start
