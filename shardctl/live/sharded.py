@@ -84,6 +84,12 @@ class _OfShards(OfDataLoader):
         """Go to the first epoch that is read."""
         names["loader"].current_epoch = config.first_epoch
 
+    def calls(self, config: LoaderConfig, stop: Stop) -> tuple[LoaderCall, ...]:
+        """Return how many iterations come before, which the object counts, and what is skipped."""
+        epoch = config.first_epoch + stop.epoch
+        before = LoaderCall(call="iterations", arguments={"count": epoch})
+        return (*[before] * (epoch > 0), *super().calls(config, stop))
+
     def imports(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the imports of the classes that `made` calls."""
         called = re.findall(r"\b(?:Combined)?Stream\w*(?=\()", "\n".join(self.made(config)))
@@ -212,9 +218,8 @@ class Streaming(_OfShards):
     def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
         """Yield the parts of code that continues from a state."""
         (state,) = self.calls(order.config, stop)
-        chain = streaming.chain_of(order.config)
-        stages = (chain.stages[0], streaming.LoadStateDict(**state.arguments))
-        kept: Any = {"stages": Pipeline(source=chain.source, stages=stages), "first_epoch": 0}
+        chain = streaming.continued(streaming.chain_of(order.config), state.arguments)
+        kept: Any = {"stages": chain, "first_epoch": 0}
         config = replace(order.config, epochs=order.config.epochs - stop.epoch, **kept)
         yield self.imports(config)
         yield self.data(spec, order)

@@ -6,9 +6,10 @@ stream.py (Stream.apply_weights), world.py (World.replicate) and dataset.py (res
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -98,6 +99,11 @@ def chain_of(config: LoaderConfig) -> Pipeline:
     seed = _SEED if config.seed is None else config.seed
     plain = StreamingDataset(shuffle=config.shuffles, shuffle_seed=seed)
     return config.stages or Pipeline(stages=(plain,))
+
+
+def continued(chain: Pipeline, state: Mapping[str, Any]) -> Pipeline:
+    """Return a chain that continues from a state, in the place of that which it has."""
+    return replace(chain, stages=(chain.stages[0], LoadStateDict(**state)))
 
 
 def streaming_sequence(config: LoaderConfig) -> LoaderSequence:

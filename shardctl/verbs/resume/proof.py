@@ -25,6 +25,7 @@ from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import LoaderCall
 from shardctl.order.epoch_reading import EpochReading
+from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.order import NONE, Order
 from shardctl.order.plan_order import order_of
 from shardctl.order.reader_order import ReaderOrder
@@ -259,10 +260,25 @@ def _as_called(resolved: Resolved, plan: ResumePlan, count: int) -> Iterator[Int
     for call in plan.after_read:
         given.update(call.arguments if isinstance(call, LoaderCall) else {})
     first, batches, start = given["epoch"] + given["count"], given["batches"], given["examples"]
-    order = order_of(resolved, replace(plan.settings, pass_index=first)).order
+    settings, chain = replace(plan.settings, pass_index=first), plan.settings.stages
+    if chain is not None and any(one.name == "load_state_dict" for one in chain.stages):
+        from shardctl.loaders.streaming import continued
+
+        # It continues from another state, whose epoch is the first of those that are left.
+        left = plan.settings.epochs - (plan.stop.epoch if plan.stop else 0)
+        chain = continued(chain, {n: of for n, of in given.items() if n != "count"})
+        settings = replace(plan.settings, stages=chain, epochs=left)
+        given.clear()
+    order = order_of(resolved, settings).order
     if batches:
         at_end = batches == order.num_steps
         start += order.num_examples if at_end else order.positions_in_step(batches).start
+    if "sample_in_epoch" in given:  # a state of Streaming counts the samples of all ranks
+        from shardctl.loaders.streaming import Work
+
+        assert isinstance(order, LoaderOrder)
+        work = Work(order.config)
+        start = given["sample_in_epoch"] // (work.nodes * work.ranks)
     yield from order.chunks(start, min(start + count, order.num_examples))
 
 
