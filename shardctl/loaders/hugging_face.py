@@ -180,7 +180,7 @@ class _Chain:
             whole = np.concatenate(rows)
             if isinstance(source, calls.Interleave):
                 sizes = list(map(len, rows))
-                sources, places = _interleaved(source, sizes)
+                sources, places = _interleaved(self._as_run(source), sizes)
                 whole = whole[np.cumsum([0, *sizes])[sources] + places]
             return self._rows(whole)
         self._check_version(name)
@@ -200,6 +200,20 @@ class _Chain:
             strategy = source.stopping_strategy
             node = streams.Cycled(strategy=strategy, rng=rng, probabilities=drawn, **given)
         return replace(first, node=node)
+
+    def _as_run(self, source: calls.Interleave) -> calls.Interleave:
+        """Return the mixture of Datasets as the version runs it."""
+        kept = source.stopping_strategy == "all_exhausted_without_replacement"
+        if kept and self._before(4, 3):
+            version = self._config.version
+            raise UsageError(
+                f"{source.name}: all_exhausted_without_replacement is known from datasets 4.3.0 "
+                f"on, not of {version}"
+            )
+        # Without probabilities it ended with the first input (arrow_dataset.py).
+        if kept and source.probabilities is None and self._before(4, 6):
+            return replace(source, stopping_strategy="first_exhausted")
+        return source
 
     def _check_version(self, name: str) -> None:
         if not self.era.epochs_add_up:
@@ -274,6 +288,8 @@ class _Chain:
                 return self._to_stream(stage, row)
             case calls.Repeat() if stage.num_times is None:
                 raise UsageError("repeat: a Dataset has no repeat without end; give num_times")
+            case calls.Repeat() if self._before(3, 6):
+                raise UsageError("repeat: of a Dataset known from datasets 3.6.0 on")
             case calls.Repeat() | calls.Batch() | calls.Filter():
                 _check_size(n * int(getattr(stage, "num_times", 1)))
                 row = self._node(stage, found).read()
