@@ -286,10 +286,10 @@ class _Chain:
                 row = row[: stage.n] if is_take else row[stage.n :]
             case calls.ToIterable():
                 return self._to_stream(stage, row)
-            case calls.Repeat() if stage.num_times is None:
-                raise UsageError("repeat: a Dataset has no repeat without end; give num_times")
-            case calls.Repeat() if self._before(3, 6):
-                raise UsageError("repeat: of a Dataset known from datasets 3.6.0 on")
+            case calls.Repeat() if stage.num_times is None or self._before(3, 6):
+                raise UsageError(
+                    "repeat: a Dataset has it from datasets 3.6.0 on, with an end; give num_times"
+                )
             case calls.Repeat() | calls.Batch() | calls.Filter():
                 _check_size(n * int(getattr(stage, "num_times", 1)))
                 row = self._node(stage, found).read()
