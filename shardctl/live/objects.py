@@ -133,9 +133,14 @@ class _Elements:
         stages = planned.order.settings.stages
         assert stages is not None
         read = dict(zip(readers_of(stages), readers_of(found.stages), strict=True))
-        parts = planned.order.config.sources
+        parts, loader = planned.order.config.sources, LOADERS[found.loader]
+        if not found.sources:
+            raise UsageError(
+                f"an object of {loader.title} reads files, and what it yields does not say which "
+                f"examples these are; verify --loader {loader.name} runs the library over indices, "
+                "by the shardctl.yaml that inspect writes"
+            )
         self._sources = [(part, found.sources[read[own]]) for own, part in parts.items()]
-        loader = LOADERS[found.loader]
         self._library = library_of(loader)
         over = self._library.over_indices(value, {id(s): p.indices for p, s in self._sources})
         self.note = f"elements of {loader.title} were compared by their values with the sources"

@@ -14,6 +14,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from glob import glob
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -564,6 +565,8 @@ def _stage_of(step: Any) -> list[Any]:
     known = [one.name for one in fields(kind)]
     by_place = dict(zip(known, getattr(step, "args", ()), strict=False))
     said = {n: value for n, value in (by_place | getattr(step, "kw", {})).items() if n in known}
+    if said.get("bufsize") is False:  # of shardshuffle=False: no shuffle at all
+        return []
     if said.get("rng") is not None:
         raise UsageError("shuffle: the seed of rng=random.Random(N) cannot be read; use seed=N")
     return [kind(**said)]
@@ -608,6 +611,8 @@ def _object(loader: str, source: Any, stages: Any, settings: dict[str, Any]) -> 
     said = {name: value for name, value in settings.items() if value}
     pipeline = Pipeline(source=source, stages=tuple(stages))
     of = {type(part) for part in parts_of(pipeline)}
-    seeded = any(isinstance(one, webdataset.Shuffle) for one in stages) and loader == "webdataset"
+    # Whether shards are shuffled: a buffer of samples stands behind what reads them.
+    before = takewhile(lambda one: not isinstance(one, webdataset.TarfileToSamples), stages)
+    seeded = loader == "webdataset" and any(isinstance(one, webdataset.Shuffle) for one in before)
     assumed = [_ONE_FOR_EACH] * (webdataset.Map in of) + [_ITS_OWN_SEED] * seeded
     return LoaderObject(loader=loader, stages=pipeline, settings=said, assumptions=tuple(assumed))
