@@ -24,7 +24,7 @@ from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.plan_order import plan_order
 
 FILE = Path(__file__).with_name("sharded_recorded.json")
-_MOST = 300  # examples of what has no end
+MOST = 300  # examples of what has no end
 Rows = list[list[int]]
 
 
@@ -142,7 +142,7 @@ def predicted(order: LoaderOrder) -> Rows:
 def real(order: LoaderOrder) -> Rows:
     """Return what the library yields."""
     rows = library_of(order.loader).batches(order.config)
-    return [np.atleast_1d(row).tolist() for row in islice(rows, _MOST)]
+    return [np.atleast_1d(row).tolist() for row in islice(rows, MOST)]
 
 
 def cases(loader: str, random: Random, version: str, **more: Any) -> Any:

@@ -18,7 +18,7 @@ from shardctl.loaders.loader import LOADERS
 from shardctl.metadata.reference import read_dataset
 from tests.cases import counted, seed_of_test
 from tests.golden import assert_answers
-from tests.loaders.sharded_chains import FILE, cases, order_of, predicted, real
+from tests.loaders.sharded_chains import FILE, MOST, cases, order_of, predicted, real
 
 GOLDEN = Path(__file__).parent / "golden"
 LENGTHS = [[5, 9, 2, 14, 7, 11], [4, 8]]
@@ -37,6 +37,24 @@ def test_orders_are_those_that_were_recorded(loader: str) -> None:
 
 
 @pytest.mark.slow
+def test_objects_of_webdataset_are_read_back(tmp_path: Path) -> None:
+    wds = pytest.importorskip("webdataset")
+    from shardctl.live.sharded import read_webdataset
+
+    for number in range(3):
+        with wds.TarWriter(str(tmp_path / f"train-{number}.tar")) as writer:
+            for index in range(7):
+                writer.write({"__key__": f"{number}{index}", "txt": str(7 * number + index)})
+    urls = sorted(map(str, tmp_path.glob("*.tar")))
+    dataset = wds.WebDataset(urls, shardshuffle=9, seed=3).shuffle(5, seed=1).to_tuple("txt")
+    found: Any = read_webdataset(wds.WebLoader(dataset.slice(2, 19), batch_size=None))
+    order = order_of([[7] * 3, [1]], {"loader": "webdataset", "stages": found.stages}, "1.0.2")
+    assert [int(text) for (text,) in dataset.slice(2, 19)] == [*chain(*predicted(order))]
+    with pytest.raises(UsageError, match="rng"):
+        read_webdataset(dataset.shuffle(5, rng=Random(1)))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("loader", ["streaming", "litdata", "webdataset"])
 def test_random_chains_are_those_of_the_library(loader: str) -> None:
     library = LOADERS[loader].library
@@ -46,7 +64,9 @@ def test_random_chains_are_those_of_the_library(loader: str) -> None:
     for lengths, settings, order in islice(
         cases(loader, Random(seed_of_test()), version, workers=(None,)), 8
     ):
-        assert predicted(order) == real(order), (lengths, settings)
+        found = real(order)  # the first rows of it
+        assert predicted(order)[: len(found)] == found, (lengths, settings)
+        assert len(found) == MOST or len(predicted(order)) == len(found)
 
 
 @pytest.mark.parametrize("world", [1, 2, 4])
@@ -108,21 +128,3 @@ def test_hosts_of_a_mixture_are_checked_as_one() -> None:
     dataset = order_of([[24], [10]], {"loader": "torch"}, "2.14.1").dataset
     found = shardctl.lint(dataset, loader="litdata", stages=stages, host="0/2", batch=3)
     assert "SC034" not in {one.rule.code for one in found.findings}
-
-
-@pytest.mark.slow
-def test_objects_of_webdataset_are_read_back(tmp_path: Path) -> None:
-    wds = pytest.importorskip("webdataset")
-    from shardctl.live.sharded import read_webdataset
-
-    for number in range(3):
-        with wds.TarWriter(str(tmp_path / f"train-{number}.tar")) as writer:
-            for index in range(7):
-                writer.write({"__key__": f"{number}{index}", "txt": str(7 * number + index)})
-    urls = sorted(map(str, tmp_path.glob("*.tar")))
-    dataset = wds.WebDataset(urls, shardshuffle=9, seed=3).shuffle(5, seed=1).to_tuple("txt")
-    found: Any = read_webdataset(wds.WebLoader(dataset.slice(2, 19), batch_size=None))
-    order = order_of([[7] * 3, [1]], {"loader": "webdataset", "stages": found.stages}, "1.0.2")
-    assert [int(text) for (text,) in dataset.slice(2, 19)] == [*chain(*predicted(order))]
-    with pytest.raises(UsageError, match="rng"):
-        read_webdataset(dataset.shuffle(5, rng=Random(1)))
