@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from shardctl.base.arguments import Kind, checked
 from shardctl.base.hooks import provided
+from shardctl.base.phrase import refused
 from shardctl.base.text import choices
 from shardctl.base.tfds_rules import Loop
 from shardctl.dataset.dataset import ELEMENTS, Dataset, as_dataset
@@ -576,6 +577,11 @@ def inspected(
     scans: of stages that depend on data; None is those beside the shardctl.yaml, or here.
     """
     if found.read is not None:
+        if assume_seeds:
+            raise refused(
+                "{assume_seeds}: known of tf.data alone; set the seeds of the other loader in the "
+                "script"
+            )
         answer = provided("inspection")(found.read, name=name)
         return _if_made_alike(answer, found)
     dataset = found.dataset

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from shardctl.base.columns import RecordStream, picked, record_of, stream_of
+from shardctl.base.phrase import refused
 from shardctl.base.text import printable
 from shardctl.dataset.dataset import Dataset
 from shardctl.dataset.folders import folders_of
@@ -156,6 +157,8 @@ def inspect_patch(inspections: Sequence[Inspection], function: str) -> Iterator[
     """Yield the changes that make the orders deterministic as a diff; others as comments."""
     cures = [cure for one in inspections for cure in one.cures]
     for inspection in inspections:
+        if inspection.open and not inspection.settings.reader.on_tf_data:
+            raise refused("{patch}: known of tf.data alone; the answer says what to set")
         for found in inspection.open:
             place = "" if found.line is None else f", {found.line}"
             if found.cure is None:
