@@ -400,7 +400,7 @@ def shuffled(
     """Return the places of all samples in the order of an epoch.
 
     >>> shuffled("py1s", np.array([3, 2]), 1, 0, 0, 10).tolist()
-    [3, 4, 0, 1, 2]
+    [2, 0, 1, 4, 3]
     """
     size = int(lengths.sum())
     rng, run = np.random.default_rng(seed + epoch), np.random.default_rng(seed)
