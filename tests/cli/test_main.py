@@ -268,6 +268,8 @@ def test_an_interrupt_in_any_state(program: str, code: int, out: bytes, tmp_path
     ran = subprocess.run(
         [sys.executable, "-m", "run_it"],
         env={**os.environ, "PYTHONPATH": f"{_REPOSITORY}:{tmp_path}"},
+        # Where this run is in the background, SIGINT is ignored, by its children too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         check=False,
         capture_output=True,
         timeout=30,

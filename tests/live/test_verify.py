@@ -95,8 +95,14 @@ class Here:
         name = "shardctl.metadata.loader_versions.installed_version"
         monkeypatch.setattr(name, lambda package: self.version)
 
+        # The source of a torch that is really installed is not that of this version.
+        said = {
+            "installed_version": lambda package: self.version,
+            "same_source": lambda package: None,
+        }
+
         def ours(name: str) -> Any:
-            return (lambda package: self.version) if name == "installed_version" else provided(name)
+            return said.get(name) or provided(name)
 
         monkeypatch.setattr(versions, "provided", ours)
         self.runs(toy_loaders.InOrder)
