@@ -1,4 +1,4 @@
-"""What `.ci/supply` writes: the lock file of `.ci/run`, and what the extras bring, with licences."""
+"""What `.ci/supply` writes: the lock file of `.ci/run`, and the licences of what the extras bring."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_what_an_extra_brings_is_known_with_its_licence(extra: str) -> None:
         assert component["version"] in versions.get(name, {component["version"]}), component
 
 
-def licence_of(entry: dict[str, Any]) -> str | None:
+def licence_of(entry: dict[str, Any]) -> Any:
     """Return an SPDX id or expression, or the name that the package gives."""
     licence = entry.get("license", {})
     return entry.get("expression") or licence.get("id") or licence.get("name")
