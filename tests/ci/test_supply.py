@@ -1,4 +1,4 @@
-"""What `.ci/supply` writes: the lock file of `.ci/run`, and the licences of what the extras bring."""
+"""What `.ci/supply` writes: the lock file of `.ci/run`, and licences of what the extras bring."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -42,7 +41,7 @@ def required(extra: str) -> list[Requirement]:
     found = []
     for text in PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]:
         requirement = Requirement(text)
-        if requirement.marker and not requirement.marker.evaluate({**default_environment()}):
+        if requirement.marker and not requirement.marker.evaluate():
             continue
         if requirement.name == "shardctl":
             found += [each for name in requirement.extras for each in required(name)]
