@@ -33,7 +33,12 @@ from shardctl.tfds.training.read_config import (
     fitted,
 )
 from shardctl.tfds.training.records import FEWER, RecordReader
-from shardctl.tfds.training.shuffle_kernel import kernel_shuffle, shuffled_from
+from shardctl.tfds.training.shuffle_kernel import (
+    as_tensors,
+    flat_specs,
+    kernel_shuffle,
+    shuffled_from,
+)
 from shardctl.verbs.resume.answer import resume as plan_resume
 from shardctl.verbs.resume.hosts import as_host, num_after
 
@@ -426,19 +431,34 @@ def _in_places(
     )
     # places[i] = position in reading order of what is at place i.
     places = np.argsort(np.argsort(replay.buffered(state.emitted)))
-    fewer = tf.data.Dataset.zip((fewer, tf.data.Dataset.range(1)))
+
+    def piece(records: Any, ranks: Any) -> Any:
+        examples = decode(tf.data.Dataset.from_tensor_slices(records))
+        return tf.data.Dataset.zip((examples, tf.data.Dataset.from_tensor_slices(ranks)))
+
+    # What is decoded waits for its turn as a variant each, of any shape and structure.
+    decoded = held.flat_map(without_autograph(piece))
+    kinds = {key: parts[:-1] for key, parts in flat_specs(decoded).items()}
+
+    def kept(*parts: Any) -> Any:
+        return tf.raw_ops.OptionalFromValue(components=parts[:-1]), parts[-1]
+
+    def none(*_: Any) -> Any:
+        return tf.raw_ops.OptionalNone(), tf.constant(0, tf.int64)
+
+    def example(part: Any) -> Any:
+        return tuple(tf.raw_ops.OptionalGetValue(optional=part, **kinds))
 
     # All within one `flat_map` of one element: each iterator gets its own records.
     def of_iterator(_: Any) -> Any:
-        # All of them are there before any is decoded; files that are short fail here.
-        whole = held.unbatch().concatenate(fewer).take(num_held).batch(num_held)
-        records, ranks = whole.get_single_element()
+        # All of them are there before any goes on; files that are short fail here.
+        whole = as_tensors(decoded).map(without_autograph(kept))
+        whole = whole.concatenate(fewer.map(without_autograph(none)))
+        parts, ranks = whole.take(num_held).batch(num_held).get_single_element()
         where = tf.gather(tf.argsort(tf.gather(order_read, ranks)), places)
-
-        def record(place: Any) -> Any:
-            return tf.nest.map_structure(lambda part: tf.gather(part, where[place]), records)
-
-        return decode(tf.data.Dataset.range(num_held).map(without_autograph(record)))
+        found = tf.data.Dataset.from_tensor_slices(tf.gather(parts, where))
+        examples = tf.data.experimental.to_variant(found.map(without_autograph(example)))
+        return tf.data.experimental.from_variant(examples, decoded.element_spec[0])
 
     return tf.data.Dataset.from_tensors(0).flat_map(without_autograph(of_iterator))
 

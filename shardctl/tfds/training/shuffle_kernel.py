@@ -32,20 +32,27 @@ def kernel_shuffle(
         buffer_size=tf.constant(buffer_size, tf.int64),
         seed=seeds[0],
         seed2=seeds[1],
-        **_flat(dataset),
+        **flat_specs(dataset),
         reshuffle_each_iteration=bool(reshuffles),
         **more,
     )
     return tf.data.experimental.from_variant(shuffled, dataset.element_spec)
 
 
-def _flat(dataset: Any) -> dict[str, Any]:
+def flat_specs(dataset: Any) -> dict[str, Any]:
     """Return types and shapes of the tensors of an element, as kernels take them.
 
     A ragged or sparse tensor and a dataset is one tensor of variants there; what it consists of has
     no public name. `_flat_structure` is what every dataset of TensorFlow gives its own kernel.
     """
     return {key: dataset._flat_structure[key] for key in ("output_types", "output_shapes")}
+
+
+def as_tensors(dataset: Any) -> Any:
+    """Return a dataset with each element a tuple of tensors, as its kernel has them."""
+    tf = tensorflow()
+    specs = tuple(map(tf.TensorSpec, *reversed(flat_specs(dataset).values())))
+    return tf.data.experimental.from_variant(tf.data.experimental.to_variant(dataset), specs)
 
 
 # A shuffle that begins in the middle.
@@ -80,7 +87,7 @@ def shuffled_from(
 
         def window(_: Any) -> Any:
             # `Sync`: nothing waits for a thread. The windows are variants, one for each component.
-            return tuple(tf.raw_ops.IteratorGetNextSync(iterator=iterator, **_flat(windows)))
+            return tuple(tf.raw_ops.IteratorGetNextSync(iterator=iterator, **flat_specs(windows)))
 
         numbers = tf.data.Dataset.range(-(-num_elements // _IN_WINDOW))
         return numbers.map(without_autograph(window)).flat_map(without_autograph(elements))
@@ -103,7 +110,7 @@ def _as_it_is(windows: Any) -> Any:
 def _iterator(dataset: Any, state: Any = None) -> Any:
     """Return a new iterator's resource, restored from a state."""
     tf = tensorflow()
-    iterator = tf.raw_ops.AnonymousIteratorV3(**_flat(dataset))
+    iterator = tf.raw_ops.AnonymousIteratorV3(**flat_specs(dataset))
     made = tf.raw_ops.MakeIterator(
         dataset=tf.data.experimental.to_variant(dataset), iterator=iterator
     )
