@@ -1,77 +1,114 @@
-"""Real processes of jax.distributed, killed, and started again as another number of them."""
+"""Processes of jax.distributed, killed, and started again as so many, or another number of them."""
 
 from __future__ import annotations
 
 import random
-import socket
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
-from tests.forked_scripts import forking_python
-from tests.tfds_datasets import build_dataset
+from tests.killed_runs import (
+    Script,
+    WholeRun,
+    build_images,
+    check_killed_runs,
+    kill_at,
+    run_to_end,
+    script_of_guide,
+    whole_run,
+)
 
-LENGTHS = [70, 0, 110, 45, 90, 3, 82]  # 400 examples
-EPOCHS = 2
-SAVED = 24  # steps that every process of 3 has, so that all of them take part in every save
-MAX_SECONDS = 150
+LENGTHS, EPOCHS = [400, 0, 250, 617, 300, 333, 100], 3
 
-WORKER = Path(__file__).with_name("worker.txt").read_text("utf-8")
-WORKER = WORKER.replace("@EPOCHS", str(EPOCHS)).replace("@SAVED", str(SAVED))
-
-
-def lines_of(root: Path, generation: int, process: int) -> list[list[str]]:
-    text = (root / f"log-{generation}-{process}").read_text()
-    return [line.split() for line in text[: text.rfind("\n") + 1].splitlines()]
-
-
-def run(root: Path, generation: int, folder: Path, count: int, last: int, delay: float) -> None:
-    """Run processes to their end, or kill all `delay` after the first has trained `last` steps."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    (root / "worker.py").write_text(WORKER)
-    commands: list[list[str | Path]] = []
-    for i in range(count):
-        log = root / f"log-{generation}-{i}"
-        numbers = (str(number) for number in (count, i, last, delay))
-        commands.append([root / "worker.py", folder, root / "run", log, address, *numbers])
-    for ran in forking_python().run(commands, root, seconds=MAX_SECONDS):
-        assert ran.code == (-9 if last else 0), ran.errors[-2000:]
-
-
-def check(folder: Path, root: Path, counts: list[int], numbers: random.Random) -> None:
-    """Check that what counts of all logs, that is up to each restore, is every example once."""
-    root.mkdir()
-    for generation, count in enumerate(counts):
-        last = 0 if generation == len(counts) - 1 else numbers.randint(5, 9)
-        run(root, generation, folder, count, last, delay=numbers.random() / 20)
-    seen: list[tuple[int, list[int]]] = []
-    for generation, count in enumerate(counts):
-        logs = [lines_of(root, generation, i) for i in range(count)]
-        (step,) = {int(log[0][1]) for log in logs}
-        assert step % 2 == 0
-        assert (step > 0) == (generation > 0)  # a checkpoint of the run before was whole
-        seen = [one for one in seen if one[0] <= step]
-        seen += [(int(line[0]), [int(i) for i in line[1:]]) for log in logs for line in log[1:]]
-    assert Counter(i for _, batch in seen for i in batch) == dict.fromkeys(
-        range(sum(LENGTHS)), EPOCHS
-    )
-    add_cases(len(counts) - 1)
+pytestmark = pytest.mark.fuzz
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_dataset(tmp_path_factory.mktemp("data"), splits={"train": LENGTHS})
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, Script]:
+    """Return the script of the guide as 1, 2 and 3 processes."""
+    folder = build_images(tmp_path_factory.mktemp("data"), train=LENGTHS)
+    path = tmp_path_factory.mktemp("script") / "train.py"
+    path.write_text(script_of_guide("flax-loops", "jax_train.py"))
+    names = {"path": path, "arguments": (folder,), "outcome": outcome}
+    return {count: Script(**names, processes=count) for count in (1, 2, 3)}
 
 
-@pytest.mark.fuzz
-def test_processes_killed_and_started_as_another_number_read_every_example_once(
-    folder: Path, tmp_path: Path
+@pytest.fixture(scope="module")
+def whole(scripts: Mapping[int, Script], tmp_path_factory: pytest.TempPathFactory) -> WholeRun:
+    return whole_run(scripts[2], tmp_path_factory.mktemp("whole"))
+
+
+def outcome(run: Path) -> Mapping[str, Any]:
+    import orbax.checkpoint as ocp
+
+    with ocp.CheckpointManager(run / "checkpoints") as checkpoints:
+        # Of the processes that saved it this one has no devices, so it says what it wants.
+        wanted = ocp.args.StandardRestore({"weights": np.zeros((28 * 28, 10), np.float32)})
+        last = checkpoints.latest_step()
+        restored = checkpoints.restore(last, args=ocp.args.Composite(state=wanted)).state
+        return {"weights": np.asarray(restored["weights"])}
+
+
+def names_in(log: bytes) -> list[tuple[int, list[str]]]:
+    lines = (line.partition(" ") for line in log.decode().replace(",", " ").splitlines())
+    return [(int(step), names.split()) for step, _, names in lines]
+
+
+def check_each_example(names: list[str]) -> None:
+    found = Counter(names)
+    assert len(found) == sum(LENGTHS)
+    assert set(found.values()) == {EPOCHS}, "lost or repeated"
+
+
+def test_as_many_processes_end_as_if_nobody_had_killed_them(
+    scripts: Mapping[int, Script], whole: WholeRun, tmp_path: Path
+) -> None:
+    check_each_example(" ".join(whole.steps.values()).replace(",", " ").split())
+    kills = max(1, FUZZ // 1000)
+    report = check_killed_runs(scripts[2], whole, tmp_path, kills=kills)
+    print(report)
+    assert len(report.kills) == kills
+
+
+def check_run(
+    scripts: Mapping[int, Script],
+    run: Path,
+    counts: Sequence[int],
+    numbers: random.Random,
+    whole: WholeRun,
+) -> None:
+    """Kill a run that is started as each number of processes, but for the last, which ends."""
+    seen: list[tuple[int, list[str]]] = []
+    for index, count in enumerate(counts):
+        script, is_last = scripts[count], index == len(counts) - 1
+        moment = whole.any_moment(numbers, min(len(seen), len(whole.steps) - 3))
+        if is_last:
+            run_to_end(script, run)
+        has_ended = is_last or not kill_at(script, run, moment)
+        read = names_in(script.cut_log(run))
+        for log in run.glob("trained-*.log"):
+            log.unlink()
+        if read:
+            # What is behind the checkpoint from which these continued was not kept.
+            seen = [one for one in seen if one[0] < read[0][0]]
+            assert read[0][0] == len(seen) + 1
+            seen += read
+        if has_ended:
+            break
+        add_cases()
+        print(f"killed {count} processes: {moment}")
+    check_each_example([name for _, names in seen for name in names])
+
+
+def test_other_numbers_of_processes_read_each_example_as_often(
+    scripts: Mapping[int, Script], whole: WholeRun, tmp_path: Path
 ) -> None:
     numbers = random_of_a_fuzz_run()
-    for number in range(max(1, FUZZ // 10_000)):
-        counts = [3, 2] if FUZZ <= 2000 else numbers.choices([1, 2, 3], k=4)
-        check(folder, tmp_path / str(number), counts, numbers)
+    for number in range(max(1, FUZZ // 4000)):
+        counts = [3, 2] if FUZZ <= 2000 else numbers.choices([1, 2, 3], k=5)
+        check_run(scripts, tmp_path / str(number), counts, numbers, whole)
