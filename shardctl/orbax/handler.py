@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
@@ -10,11 +11,13 @@ from typing import Any
 
 import jax
 import orbax.checkpoint as ocp
+from etils import epath
 from orbax.checkpoint.future import CommitFutureAwaitingContractedSignals
 
 from shardctl.base.arguments import checked, keep_fields
 from shardctl.base.text import choices, printable
 from shardctl.errors import DatasetError
+from shardctl.files.parse import parse_json
 from shardctl.saved.position_file import position_of_text
 from shardctl.spec.host import Host, HostLike, as_host
 from shardctl.tfds.position import Position
@@ -42,6 +45,15 @@ def host_of(state: bytes, *, source: str = "the state") -> Host | None:
     return position_of_text(state, source=source).settings.host
 
 
+def _reader_of(state: bytes, source: str) -> Host | str | None:
+    """Return who read what a state counts: a host; of a loader of Grain its sampler, as text."""
+    document = parse_json(state, source=source)
+    sampler = document.get("sampler") if isinstance(document, dict) else None
+    if isinstance(sampler, str) and sampler.startswith("shardctl.grain.Sampler("):
+        return sampler
+    return host_of(state, source=source)
+
+
 def own_state(directory: Any, process: Host, host: Host | None) -> bytes | None:
     """Return the state that this process wrote, if as many processes did and it was `host`'s.
 
@@ -62,8 +74,9 @@ def own_state(directory: Any, process: Host, host: Host | None) -> bytes | None:
 def all_states(directory: Any) -> list[bytes]:
     """Return the states of all processes of the run that wrote them, one a host, in their order.
 
-    Several processes may have been one host, as all are that read everything; they have then come
-    to one place. A state whose settings name no host is one of a run without hosts.
+    They are positions, or what Grain's handler wrote of loaders of `shardctl.grain`. Several
+    processes may have been one host, as all are that read everything; they have then come to one
+    place. A state whose settings name no host is one of a run without hosts.
 
     Raises:
         DatasetError: no such file, one that is missing or damaged, files of several numbers of
@@ -77,20 +90,39 @@ def all_states(directory: Any) -> list[bytes]:
             "as another host, a position takes the files of all of them, together in one folder"
         )
     # For each host, the first process that was it, and its state.
-    first: dict[Host | None, tuple[Host, bytes]] = {}
+    first: dict[Host | str | None, tuple[Host, bytes]] = {}
     for process in processes:
         state = _read(directory, process)
-        host = host_of(state, source=_shown(directory, process))
+        host = _reader_of(state, _shown(directory, process))
         other, same = first.setdefault(host, (process, state))
         if state != same:
+            named = f"host {host.index} of {host.count}" if isinstance(host, Host) else "no host"
+            if isinstance(host, str):
+                named = "one sampler"
             raise DatasetError(
                 f"{_shown(directory)}: {file_of(other)} and {file_of(process)} are both of "
-                f"{'no host' if host is None else f'host {host.index} of {host.count}'} and "
+                f"{named} and "
                 "differ; where every process reads a part of its own, its settings say which: "
                 "ReadSettings(host=Host(index=I, count=N))"
             )
-    in_order = sorted(first, key=lambda host: (host.count, host.index) if host else (0, 0))
+    in_order = sorted(
+        first, key=lambda host: (host.count, host.index) if isinstance(host, Host) else (0, 0)
+    )
     return [first[host][1] for host in in_order]
+
+
+@checked
+def states(folder: str | os.PathLike[str]) -> list[bytes]:
+    """Return the states of all processes that saved an item of a checkpoint, one a host.
+
+    `folder` is that of the item, also a remote one: `run/checkpoints/120/data`. The item is one of
+    `Save`, for `Position.set_states`, or one in which Grain's own handler saved a loader of
+    `shardctl.grain`, whose `states=` continues with any number of processes and workers.
+
+    Raises:
+        DatasetError: no such files, one is missing or damaged, or they are of several runs.
+    """
+    return all_states(epath.Path(folder))
 
 
 def _files(directory: Any) -> tuple[int, set[str]]:
@@ -249,8 +281,8 @@ class Restore(ocp.args.CheckpointArgs):
     As many processes as saved take each its own state; another number, or other hosts, take the
     states of all of them by `Position.set_states`, and share what is left. What is restored is the
     position itself. Without a position, as where `manager.restore(step)` is given no arguments, it
-    is the list of the states, one a host. `allow_version` is that of `Position.set_state`, `host`
-    that of `Save`.
+    is the list of the states, one a host, as `states` returns it. `allow_version` is that of
+    `Position.set_state`, `host` that of `Save`.
 
     Raises:
         DatasetError: a file is missing or damaged, or files are of several runs; the position is of
