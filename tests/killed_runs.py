@@ -283,6 +283,38 @@ def check_killed_runs(
     return report
 
 
+def check_other_processes(
+    scripts: Mapping[int, Script],
+    whole: WholeRun,
+    run: Path,
+    counts: Sequence[int],
+    numbers: random.Random,
+) -> Mapping[int, str]:
+    """Kill a run that is started as each number of processes, but for the last, which ends.
+
+    Return what each step has trained on that a checkpoint kept, or that was last.
+    """
+    trained: dict[int, str] = {}
+    for index, count in enumerate(counts):
+        script, is_last = scripts[count], index == len(counts) - 1
+        moment = whole.any_moment(numbers, min(len(trained), len(whole.steps) - 3))
+        if is_last:
+            run_to_end(script, run)
+        has_ended = is_last or not kill_at(script, run, moment)
+        read = dict(_steps(script.cut_log(run)))
+        for log in run.glob("*.log"):
+            log.unlink()
+        if read:
+            # What is behind the checkpoint from which these continued was not kept.
+            trained = {step: names for step, names in trained.items() if step < min(read)} | read
+            assert list(trained) == list(range(1, len(trained) + 1)), "a step is left out"
+        if has_ended:
+            break
+        add_cases()
+        print(f"killed {count} processes: {moment}")
+    return trained
+
+
 def _at(moment: Moment, _: int) -> Moment:
     return moment
 

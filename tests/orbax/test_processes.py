@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
+from tests.cases import FUZZ, random_of_a_fuzz_run
 from tests.killed_runs import (
     Script,
     WholeRun,
     build_images,
     check_killed_runs,
-    kill_at,
-    run_to_end,
+    check_other_processes,
     script_of_guide,
     whole_run,
 )
@@ -34,7 +32,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, Script]:
     folder = build_images(tmp_path_factory.mktemp("data"), train=LENGTHS)
     path = tmp_path_factory.mktemp("script") / "train.py"
     path.write_text(script_of_guide("flax-loops", "jax_train.py"))
-    names = {"path": path, "arguments": (folder,), "outcome": outcome}
+    names: dict[str, Any] = {"path": path, "arguments": (folder,), "outcome": outcome}
     return {count: Script(**names, processes=count) for count in (1, 2, 3)}
 
 
@@ -54,11 +52,6 @@ def outcome(run: Path) -> Mapping[str, Any]:
         return {"weights": np.asarray(restored["weights"])}
 
 
-def names_in(log: bytes) -> list[tuple[int, list[str]]]:
-    lines = (line.partition(" ") for line in log.decode().replace(",", " ").splitlines())
-    return [(int(step), names.split()) for step, _, names in lines]
-
-
 def check_each_example(names: list[str]) -> None:
     found = Counter(names)
     assert len(found) == sum(LENGTHS)
@@ -75,40 +68,12 @@ def test_as_many_processes_end_as_if_nobody_had_killed_them(
     assert len(report.kills) == kills
 
 
-def check_run(
-    scripts: Mapping[int, Script],
-    run: Path,
-    counts: Sequence[int],
-    numbers: random.Random,
-    whole: WholeRun,
-) -> None:
-    """Kill a run that is started as each number of processes, but for the last, which ends."""
-    seen: list[tuple[int, list[str]]] = []
-    for index, count in enumerate(counts):
-        script, is_last = scripts[count], index == len(counts) - 1
-        moment = whole.any_moment(numbers, min(len(seen), len(whole.steps) - 3))
-        if is_last:
-            run_to_end(script, run)
-        has_ended = is_last or not kill_at(script, run, moment)
-        read = names_in(script.cut_log(run))
-        for log in run.glob("trained-*.log"):
-            log.unlink()
-        if read:
-            # What is behind the checkpoint from which these continued was not kept.
-            seen = [one for one in seen if one[0] < read[0][0]]
-            assert read[0][0] == len(seen) + 1
-            seen += read
-        if has_ended:
-            break
-        add_cases()
-        print(f"killed {count} processes: {moment}")
-    check_each_example([name for _, names in seen for name in names])
-
-
 def test_other_numbers_of_processes_read_each_example_as_often(
     scripts: Mapping[int, Script], whole: WholeRun, tmp_path: Path
 ) -> None:
     numbers = random_of_a_fuzz_run()
     for number in range(max(1, FUZZ // 4000)):
         counts = [3, 2] if FUZZ <= 2000 else numbers.choices([1, 2, 3], k=5)
-        check_run(scripts, tmp_path / str(number), counts, numbers, whole)
+        run = tmp_path / str(number)
+        trained = check_other_processes(scripts, whole, run, counts, numbers)
+        check_each_example(" ".join(trained.values()).replace(",", " ").split())
