@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
+import shardctl
 from shardctl.errors import DatasetError
 from shardctl.grain import data_loader
+from shardctl.guide.guides import guide_files
 from shardctl.orbax.handler import all_states, write_state
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
@@ -33,6 +35,11 @@ def builder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return tfds.builder_from_directory(build_dataset(root, splits={"train": LENGTHS}))
 
 
+def libraries(grain: Any) -> dict[str, Any]:
+    """Return what lines of the guide have imported."""
+    return {"grain": grain, "ocp": ocp, "shardctl": shardctl, "shardctl_args": shardctl_args}
+
+
 def loader(builder: Any, host: Host | None = None, **place: Any) -> Any:
     settings = {"cycle": 2, "block": 2, "shuffle_seed": 5, "epochs": 2, "batch": 4, "host": host}
     return data_loader(list(range(64)), builder, "train", settings, **place)
@@ -44,15 +51,13 @@ def ids(batches: Any) -> list[int]:
 
 def test_each_is_restored_by_its_own_handler(builder: Any, tmp_path: Path) -> None:
     grain = needs_grain()
-    save, restore = grain.checkpoint.CheckpointSave, grain.checkpoint.CheckpointRestore
+    restore = grain.checkpoint.CheckpointRestore
     position, batches = Position(builder, "train", SETTINGS), iter(loader(builder))
-    state = {"weights": np.arange(3.0)}
     position.advance(8)
     head = ids(next(batches) for _ in range(5))
     with ocp.CheckpointManager(tmp_path / "run") as manager:
-        kept = {"train": shardctl_args.Save(position), "eval": save(batches)}
-        state_item = ocp.args.StandardSave(state)
-        manager.save(1, args=ocp.args.Composite(state=state_item, **kept))
+        names = {"position": position, "batches": batches, "checkpoints": manager, "step": 1}
+        exec(guide_files()["beside.py"], libraries(grain) | names)
         position.advance(4)
         rest = ids(batches)
         manager.wait_until_finished()
@@ -74,21 +79,24 @@ def test_each_is_restored_by_its_own_handler(builder: Any, tmp_path: Path) -> No
 
 
 def test_loaders_of_three_processes_go_on_as_two(builder: Any, tmp_path: Path) -> None:
-    needs_grain()
-    read = []
+    grain, read = needs_grain(), []
+    run, item = tmp_path, tmp_path / "checkpoints" / "120" / "iter"
+    item.mkdir(parents=True)
     for index in range(3):
         process = Host(index=index, count=3)
         batches = iter(loader(builder, process))
         read += ids(next(batches) for _ in range(index + 2))
-        write_state(tmp_path, process, batches.get_state())
-    states = all_states(tmp_path)
-    assert len(states) == 3
+        write_state(item, process, batches.get_state())
     for index in range(2):
-        read += ids(loader(builder, Host(index=index, count=2), states=states))
+        settings = replace(SETTINGS, host=Host(index=index, count=2))
+        names = {"run": run, "builder": builder, "settings": settings, "source": [*range(64)]}
+        exec(guide_files()["moved.py"], names := libraries(grain) | names)
+        assert len(names["states"]) == 3
+        read += ids(names["loader"])
     assert sorted(read) == sorted([*range(64)] * 2)
-    (tmp_path / "process_1-of-3.json").unlink()
+    (item / "process_1-of-3.json").unlink()
     with pytest.raises(DatasetError, match=r"process_1-of-3.json missing"):
-        all_states(tmp_path)
+        all_states(item)
 
 
 def test_processes_that_read_all_have_one_state(builder: Any, tmp_path: Path) -> None:
