@@ -216,8 +216,8 @@ def test_clu_continues_with_another_number_of_processes(
             read(position, 1)
             saved.save({"step": np.int64(4)})
     for index in range(3):
-        names = {"checkpoint": checkpoint, "position": position_of(index, 3), "run": tmp_path}
-        names["state"] = {"step": np.int64(0)}
+        names: dict[str, Any] = {"checkpoint": checkpoint, "run": tmp_path}
+        names |= {"position": position_of(index, 3), "state": {"step": np.int64(0)}}
         exec(guide_files()["clu_moved.py"], names)
         assert int(names["state"]["step"]) == 3
         seen += read(names["position"], 1000)
