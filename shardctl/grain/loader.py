@@ -505,9 +505,7 @@ _MAPS = ("MapMapDataset", "MapWithIndexMapDataset", "RandomMapMapDataset", "_Wit
 
 
 @checked
-def elastic_iterator(
-    examples: object, *, host: HostLike | None = None, workers: int = 0, worker_buffer_size: int = 1
-) -> Any:
+def elastic_iterator(examples: object, *, host: HostLike | None = None, workers: int = 0) -> Any:
     """Return a `grain.experimental.ElasticIterator` of global batches in tf.data's order.
 
     A batch of the settings is that of all processes together, of which each yields its part: row
@@ -518,7 +516,7 @@ def elastic_iterator(
     Args:
         examples: what `map_dataset` returned, or Grain's own `map` and `random_map` of it.
         host: which of the processes this is, `I/N`; None asks JAX.
-        workers, worker_buffer_size: worker processes, and what each makes ahead.
+        workers: the worker processes of each.
 
     Raises:
         UsageError: another dataset; settings with a host, without a batch, or without
@@ -527,7 +525,6 @@ def elastic_iterator(
         MissingDependencyError: Grain is not installed.
     """
     key_order.check_number("workers", workers, _MOST_WORKERS)
-    key_order.check_number("worker_buffer_size", worker_buffer_size, _MOST_BUFFERED)
     ordered, library = examples, grain()
     # Maps alone keep each example at its index.
     while type(ordered).__name__ in _MAPS and isinstance(ordered, library.MapDataset):
@@ -539,8 +536,7 @@ def elastic_iterator(
         )
     settings, shard = ordered.settings, library.sharding.ShardByJaxProcess()
     if host is not None:
-        own = as_host(host)
-        shard = library.sharding.ShardOptions(own.index, own.count)
+        shard = library.sharding.ShardOptions(as_host(host).index, as_host(host).count)
     if settings.host is not None:
         raise UsageError(
             "settings with a host: each process takes its part of every batch, so the order is "
@@ -556,16 +552,21 @@ def elastic_iterator(
             f"--batch {settings.batch} is that of all processes together, and {shard.shard_count} "
             "of them cannot share it evenly"
         )
-    own_processes = grain("multiprocessing").MultiprocessingOptions(workers, worker_buffer_size)
-    made = _kind("OrderedElasticIterator")(
-        examples, settings.batch, shard, multiprocessing_options=own_processes if workers else None
-    )
-    made._order = ordered.order
+    options = grain("multiprocessing").MultiprocessingOptions(workers) if workers else None
+    kind, batch = _kind("OrderedElasticIterator"), settings.batch
+    made = kind(examples, batch, shard, multiprocessing_options=options)
+    made._ordered = ordered
     return made
 
 
 class _Elastic(key_order.HasOrder):
     """Its own iterator, so that what asks for one finds an `ElasticIterator`."""
+
+    _ordered: _Ordered
+
+    @property
+    def _order(self) -> key_order.KeyOrder:  # type: ignore[override]
+        return self._ordered.order  # which `begin_epoch_of_fit` changes
 
     def __iter__(self) -> Any:
         return self

@@ -60,7 +60,7 @@ def own_state(directory: Any, process: Host, host: Host | None) -> bytes | None:
     Of the other files only the names are looked at, as each process may have a disk of its own.
 
     Raises:
-        DatasetError: as for `all_states`.
+        DatasetError: as for `states`.
     """
     count, names = _files(directory)
     # Another number of processes, or another host: the state of this process is not the one to
@@ -71,17 +71,25 @@ def own_state(directory: Any, process: Host, host: Host | None) -> bytes | None:
     return state if host_of(state, source=_shown(directory, process)) == host else None
 
 
-def all_states(directory: Any) -> list[bytes]:
-    """Return the states of all processes of the run that wrote them, one a host, in their order.
+@checked
+def states(folder: str | os.PathLike[str]) -> list[bytes]:
+    """Return the states of all processes that saved an item of a checkpoint, one a host, in order.
 
-    They are positions, or what Grain's handler wrote of loaders of `shardctl.grain`. Several
-    processes may have been one host, as all are that read everything; they have then come to one
-    place. A state whose settings name no host is one of a run without hosts.
+    `folder` is that of the item, also a remote one: `run/checkpoints/120/data`. The item is one of
+    `Save`, for `Position.set_states`, or one in which Grain's or MaxText's handler saved a loader
+    of `shardctl.grain`, whose `states=` continues with any number of processes and workers.
+    Several processes may have been one host, as all are that read everything; they have then come
+    to one place. A state whose settings name no host is one of a run without hosts.
 
     Raises:
         DatasetError: no such file, one that is missing or damaged, files of several numbers of
             processes, or processes that were one host and have come to different places.
     """
+    directory = epath.Path(folder)
+    alone = directory / "process_0.json"
+    if [*directory.glob("process_*")] == [alone]:  # MaxText's, of what is the same in all of them
+        _reader_of(alone.read_bytes(), _shown(alone))
+        return [alone.read_bytes()]
     count, names = _files(directory)
     processes = [Host(index=i, count=count) for i in range(count)]
     if missing := [file_of(one) for one in processes if file_of(one) not in names]:
@@ -109,20 +117,6 @@ def all_states(directory: Any) -> list[bytes]:
         first, key=lambda host: (host.count, host.index) if isinstance(host, Host) else (0, 0)
     )
     return [first[host][1] for host in in_order]
-
-
-@checked
-def states(folder: str | os.PathLike[str]) -> list[bytes]:
-    """Return the states of all processes that saved an item of a checkpoint, one a host.
-
-    `folder` is that of the item, also a remote one: `run/checkpoints/120/data`. The item is one of
-    `Save`, for `Position.set_states`, or one in which Grain's own handler saved a loader of
-    `shardctl.grain`, whose `states=` continues with any number of processes and workers.
-
-    Raises:
-        DatasetError: no such files, one is missing or damaged, or they are of several runs.
-    """
-    return all_states(epath.Path(folder))
 
 
 def _files(directory: Any) -> tuple[int, set[str]]:
@@ -194,7 +188,7 @@ def restore_position(
     if state is not None:
         position.set_state(state, allow_version=allow_version)
     else:
-        position.set_states(all_states(directory), allow_version=allow_version)
+        position.set_states(states(directory), allow_version=allow_version)
 
 
 # The handler by which Orbax saves and restores a position, and its arguments.
@@ -235,7 +229,7 @@ class PositionHandler(ocp.AsyncCheckpointHandler):
         """
         # `manager.restore(step)` without arguments cannot know a position, so it gets the states.
         if args is None or args.position is None:
-            return all_states(directory)
+            return states(directory)
         process = self._process or this_process()
         restore_position(args.position, directory, process, allow_version=args.allow_version)
         return args.position

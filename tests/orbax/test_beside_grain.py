@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,9 @@ import pytest
 
 import shardctl
 from shardctl.errors import DatasetError
-from shardctl.grain import data_loader
+from shardctl.grain import data_loader, elastic_iterator, map_dataset
 from shardctl.guide.guides import guide_files
-from shardctl.orbax.handler import all_states, write_state
+from shardctl.orbax.handler import states, write_state
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.tfds import Position
@@ -69,7 +70,7 @@ def test_each_is_restored_by_its_own_handler(builder: Any, tmp_path: Path) -> No
         assert (again.consumed, ids(new)) == (8, rest)
         assert len(head + rest) == 128
     folder = tmp_path / "run" / "1" / "eval"
-    assert ids(loader(builder, states=shardctl_args.states(folder))) == rest
+    assert ids(loader(builder, states=states(folder))) == rest
     assert shardctl_args.states(str(folder.parent / "train")) == [again.get_state()]
     with ocp.CheckpointManager(tmp_path / "run") as manager:
         items = {"eval": shardctl_args.Restore(again)}
@@ -96,7 +97,7 @@ def test_loaders_of_three_processes_go_on_as_two(builder: Any, tmp_path: Path) -
     assert sorted(read) == sorted([*range(64)] * 2)
     (item / "process_1-of-3.json").unlink()
     with pytest.raises(DatasetError, match=r"process_1-of-3.json missing"):
-        all_states(item)
+        states(item)
 
 
 def test_processes_that_read_all_have_one_state(builder: Any, tmp_path: Path) -> None:
@@ -106,6 +107,26 @@ def test_processes_that_read_all_have_one_state(builder: Any, tmp_path: Path) ->
         next(batches)
         write_state(tmp_path, Host(index=index, count=2), batches.get_state())
     with pytest.raises(DatasetError, match="are both of one sampler and differ"):
-        all_states(tmp_path)
+        states(tmp_path)
     write_state(tmp_path, Host(index=0, count=2), batches.get_state())
-    assert all_states(tmp_path) == [batches.get_state()]
+    assert states(tmp_path) == [batches.get_state()]
+
+
+def test_a_state_that_all_processes_share_is_one_file(builder: Any, tmp_path: Path) -> None:
+    needs_grain()
+    settings = replace(SETTINGS, drop_remainder=True)
+    examples = map_dataset(list(range(64)), builder, "train", settings)
+    batches = elastic_iterator(examples)
+    next(batches)
+    file = tmp_path / "process_0.json"
+    file.write_text(json.dumps(batches.get_state()))
+    (state,) = states(tmp_path)
+    read = []
+    for index in range(2):
+        host = Host(index=index, count=2)
+        own = replace(settings, host=host, batch=2)
+        read += ids(data_loader([*range(64)], builder, "train", own, states=[state]))
+    assert sorted(read) == sorted(ids(batches))
+    file.write_text(json.dumps({"global_next_index": 4}))
+    with pytest.raises(DatasetError, match=r"process_0.json: this is not a position"):
+        states(tmp_path)
