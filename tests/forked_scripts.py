@@ -283,13 +283,12 @@ def _become(job: Any, files: Sequence[int]) -> None:
         sys.modules["jax"].config.update("jax_log_compiles", True)
 
 
-if __name__ == "__main__":
+def load(names: Sequence[str] = _COMMAND_LINE) -> None:
+    """Import modules, and with `.*` all below a package."""
     import importlib
     import pkgutil
-    import runpy
 
-    sys.path.pop(0)  # whose folders have names of libraries
-    for name in sys.argv[2:]:
+    for name in names:
         try:
             package = importlib.import_module(name.removesuffix(".*"))
         except ImportError:
@@ -298,6 +297,14 @@ if __name__ == "__main__":
             for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
                 importlib.import_module(module.name)
     gc.freeze()  # else the first collection of each script copies all that is loaded
+
+
+if __name__ == "__main__":
+    import importlib
+    import runpy
+
+    sys.path.pop(0)  # whose folders have names of libraries
+    load(sys.argv[2:])
     wanted = _serve(socket.socket(fileno=int(sys.argv[1])))
     importlib.invalidate_caches()
     if wanted[0] in ("-c", "-m"):

@@ -218,10 +218,17 @@ class ShuffleReplay:
         >>> ShuffleReplay(num_elements=8, buffer_size=3, seeds=seeds).pending(4).tolist()
         [1, 5]
         """
+        return np.sort(self.buffered(emitted))
+
+    def buffered(self, emitted: int) -> Positions:
+        """Return what `pending` does, in the order of the buffer's places, from its first on.
+
+        Fed with them, and then with the inputs that follow, a new buffer is as this one was.
+        """
         num_pending = self.num_read(emitted) - emitted
         if num_pending <= 0:
             return np.empty(0, np.int64)
-        return np.sort(self._at(emitted).contents()[:num_pending]).astype(np.int64)
+        return self._at(emitted).contents()[:num_pending].astype(np.int64)
 
     def inputs_at(self, outputs: ArrayLike) -> Positions:
         """Return the input position of each output position, int64 of the same length.

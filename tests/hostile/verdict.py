@@ -10,7 +10,7 @@ import os
 import re
 import signal
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -66,9 +66,17 @@ else:
 
 
 def outcomes(
-    case: Case, parent: Path, *, seconds: float = SECONDS, memory: int = MEMORY
+    case: Case,
+    parent: Path,
+    *,
+    seconds: float = SECONDS,
+    memory: int = MEMORY,
+    run: Callable[[Sequence[str], Case, Path], tuple[int, bytes, bytes]] | None = None,
 ) -> Iterator[Outcome]:
-    """Yield what each command of a case leaves behind, in a folder that is removed at the end."""
+    """Yield what each command of a case leaves behind, in a folder that is removed at the end.
+
+    `run` runs a command where no process of its own, with limits, is wanted.
+    """
     with tempfile.TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as name:
         folder = Path(name)
         for path, data in case.files.items():
@@ -80,7 +88,10 @@ def outcomes(
         limits = [f"{seconds}", f"{math.ceil(seconds + STOPPING)}", f"{memory}"]
         for arguments in case.commands:
             before = _contents(folder)
-            code, stdout, stderr = _ran(["-c", _PROGRAM, *limits, *arguments], case, folder)
+            if run is None:
+                code, stdout, stderr = _ran(["-c", _PROGRAM, *limits, *arguments], case, folder)
+            else:
+                code, stdout, stderr = run(arguments, case, folder)
             after = _contents(folder)
             yield Outcome(
                 arguments=arguments,
@@ -164,7 +175,7 @@ def faults(outcome: Outcome) -> Iterator[str]:
 def format_of(arguments: Sequence[str]) -> str:
     """Return the format that arguments ask for, an empty text where they ask for none, or help."""
     form = ""
-    if {"-h", "--help"}.intersection(arguments):
+    if {"-h", "--help", "--help-all"}.intersection(arguments):
         return form
     for number, word in enumerate(arguments):
         if word in ("-f", "--format"):

@@ -34,6 +34,7 @@ from shardctl.tfds.training.edited_graph import NotRebuildable
 from shardctl.tfds.training.iterating_code import IteratingCode, random_states, read_again
 from shardctl.tfds.training.own_elements import OwnElements, element_after
 from shardctl.tfds.training.read_config import check_global_seed, dataset_for, global_seed_of
+from shardctl.tfds.training.shuffle_kernel import kernel_shuffle
 from shardctl.verbs.resume.apply_plan import check_same_dataset
 
 Transform = Callable[[Any], Any]
@@ -455,50 +456,6 @@ def _shuffled_by_pair(made: Any, buffer: int, pair: KernelPair, reshuffle: bool 
     # Its functions go with `made`, and a graph made of this dataset later has but their names.
     dataset._shuffled = made
     return dataset
-
-
-def kernel_shuffle(
-    dataset: Any, buffer_size: int, seeds: Any, *, reshuffles: bool | None = None
-) -> Any:
-    """Return `dataset.shuffle(buffer_size)` with the two seeds of the kernel given as they are.
-
-    `seeds` is an int64[2] tensor. `Dataset.shuffle` takes one seed and draws those of each
-    iterator by itself, most of which no argument of it can reach; the op behind it takes any.
-    Every iterator has the same order, but by `reshuffles` what the iterators of a script have.
-    """
-    tf = tensorflow()
-    # The kernel takes types and shapes of flat tensors.
-    components = tf.nest.flatten(as_tensors(dataset).element_spec)
-    # ShuffleDataset keeps one order for all iterators. V3 has a seed generator, of which a dummy
-    # keeps the seeds as they are.
-    op, more = tf.raw_ops.ShuffleDataset, {}
-    if reshuffles is not None:
-        op = tf.raw_ops.ShuffleDatasetV3
-        more = {"seed_generator": tf.raw_ops.DummySeedGenerator()}
-    shuffled = op(
-        input_dataset=tf.data.experimental.to_variant(dataset),
-        buffer_size=tf.constant(buffer_size, tf.int64),
-        seed=seeds[0],
-        seed2=seeds[1],
-        output_types=[component.dtype for component in components],
-        output_shapes=[component.shape for component in components],
-        reshuffle_each_iteration=bool(reshuffles),
-        **more,
-    )
-    return tf.data.experimental.from_variant(shuffled, dataset.element_spec)
-
-
-def as_tensors(dataset: Any) -> Any:
-    """Return a dataset with each element a tuple of tensors, as its kernel has them.
-
-    A ragged or sparse tensor and a dataset is one tensor of variants there; what it consists of has
-    no public name. `_flat_structure` is what every dataset of TensorFlow gives its own kernel.
-    """
-    tf = tensorflow()
-    flat = dataset._flat_structure
-    parts = zip(flat["output_shapes"], flat["output_types"], strict=True)
-    specs = tuple(tf.TensorSpec(shape, dtype) for shape, dtype in parts)
-    return tf.data.experimental.from_variant(tf.data.experimental.to_variant(dataset), specs)
 
 
 def _sampled(source: call.SampleFromDatasets, inputs: list[Any]) -> Any:

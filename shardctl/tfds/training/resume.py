@@ -24,14 +24,7 @@ from shardctl.tfdata.shuffle_buffer import ShuffleReplay
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
-from shardctl.tfds.training.pipeline import (
-    MakeReal,
-    Transform,
-    as_tensors,
-    kernel_shuffle,
-    rest_of_plan,
-    shard_of_host,
-)
+from shardctl.tfds.training.pipeline import MakeReal, Transform, rest_of_plan, shard_of_host
 from shardctl.tfds.training.read_config import (
     FittedPlan,
     check_global_seed_of_plan,
@@ -40,6 +33,7 @@ from shardctl.tfds.training.read_config import (
     fitted,
 )
 from shardctl.tfds.training.records import FEWER, RecordReader
+from shardctl.tfds.training.shuffle_kernel import kernel_shuffle, shuffled_from
 from shardctl.verbs.resume.answer import resume as plan_resume
 from shardctl.verbs.resume.hosts import as_host, num_after
 
@@ -384,8 +378,6 @@ def _numbers(seeds: KernelSeeds) -> tuple[int, int]:
 
 # A shuffle buffer that continues from where it was.
 
-_PLACES_IN_PIECE = 4096  # looked up at a time: a call for each piece costs little
-
 Decode = Callable[[Any], Any]
 
 
@@ -400,11 +392,7 @@ def replayed(
     a scalar or a tuple of them; `decode` makes a dataset of examples of a dataset of
     records. Outputs [state.emitted, stop) are yielded.
 
-    TensorFlow's own shuffle is advanced to that output: as many examples as it has read pass
-    through it once more, those that its buffer held in their places and one of them, again and
-    again, in all others; what it has yielded is dropped. From there on it is the shuffle of the
-    uninterrupted pipeline, to the end of the epoch. An example that is there again is not copied,
-    and takes about two microseconds.
+    TensorFlow's own shuffle goes on from there (`shuffled_from`), to the end of the epoch.
 
     Memory: the buffer's records until it is filled, and its examples. Every iteration begins anew.
     """
@@ -415,26 +403,29 @@ def replayed(
     # `take` stops at what the shuffle still has to read, so the failing element is read only if the
     # files are short.
     inputs = decode(rest.concatenate(fewer).take(state.num_elements - state.num_read))
+    num_left = stop - state.emitted
     if held is not None:
-        inputs = _inputs_read(fewer, held, held_codes, state, decode).concatenate(inputs)
-    # Without `held` nothing was in the buffer, and the order needs no replay.
+        inputs = _in_places(fewer, held, held_codes, state, decode).concatenate(inputs)
     elif state.emitted:  # a buffer of one, or nothing is left: no shuffle changes that
-        return inputs.take(stop - state.emitted)
-    pair = tf.constant([state.seeds.seed, state.seeds.seed2], tf.int64)
-    # The kernel is fed the same number of inputs as before and its outputs up to `emitted` are
-    # dropped, so its state is that of the interrupted one.
-    outputs = kernel_shuffle(inputs, state.buffer_size, pair).skip(state.emitted)
+        return inputs.take(num_left)
+    drawn = {"num_drawn": state.emitted, "num_elements": state.num_elements - state.emitted}
+    outputs = shuffled_from(inputs, state.buffer_size, state.seeds, **drawn)
     # The shuffle ends by itself at the end of the epoch; otherwise the outputs are cut.
-    return outputs if stop == state.num_elements else outputs.take(stop - state.emitted)
+    return outputs if stop == state.num_elements else outputs.take(num_left)
 
 
-def _inputs_read(
+def _in_places(
     fewer: Any, held: Any, held_codes: Int64s, state: ShuffleState, decode: Decode
 ) -> Any:
-    """Return as many examples as the shuffle has read: those that it held in their places."""
+    """Return the examples that the buffer held, in the order of its places."""
     tf, num_held = tensorflow(), len(held_codes)
     # order_read[rank] = position in reading order, for `held` comes by ascending code.
     order_read = np.argsort(held_codes, kind="stable")
+    replay = ShuffleReplay(
+        num_elements=state.num_elements, buffer_size=state.buffer_size, seeds=state.seeds
+    )
+    # places[i] = position in reading order of what is at place i.
+    places = np.argsort(np.argsort(replay.buffered(state.emitted)))
     fewer = tf.data.Dataset.zip((fewer, tf.data.Dataset.range(1)))
 
     # All within one `flat_map` of one element: each iterator gets its own records.
@@ -442,56 +433,14 @@ def _inputs_read(
         # All of them are there before any is decoded; files that are short fail here.
         whole = held.unbatch().concatenate(fewer).take(num_held).batch(num_held)
         records, ranks = whole.get_single_element()
-        where = tf.argsort(tf.gather(order_read, ranks))
+        where = tf.gather(tf.argsort(tf.gather(order_read, ranks)), places)
 
         def record(place: Any) -> Any:
             return tf.nest.map_structure(lambda part: tf.gather(part, where[place]), records)
 
-        in_order = decode(tf.data.Dataset.range(num_held).map(without_autograph(record)))
-        # Any record will do for the positions whose examples were yielded: their outputs are
-        # dropped. It is decoded once, and repeated as a tensor.
-        one = decode(tf.data.Dataset.from_tensors(record(0)))
-        again = _repeated(one, state.num_read)
-        # 0 chooses the repeated example, 1 the next held one.
-        return tf.data.Dataset.choose_from_datasets([again, in_order], _choices(state))
+        return decode(tf.data.Dataset.range(num_held).map(without_autograph(record)))
 
     return tf.data.Dataset.from_tensors(0).flat_map(without_autograph(of_iterator))
-
-
-def _repeated(one: Any, times: int) -> Any:
-    """Return the one example of a dataset so many times, each time the same tensors.
-
-    A map that hands on what it has captured runs no function, where that is a tensor.
-    """
-    data = tensorflow().data
-    numbers = data.Dataset.range(times)
-
-    def every_time(*tensors: Any) -> Any:
-        return numbers.map(without_autograph(lambda _: tensors))
-
-    again = as_tensors(one).flat_map(without_autograph(every_time))
-    return data.experimental.from_variant(data.experimental.to_variant(again), one.element_spec)
-
-
-def _choices(state: ShuffleState) -> Any:
-    """Return for each input that was read 1 where the buffer held it, else 0."""
-    tf = tensorflow()
-    replay = ShuffleReplay(
-        num_elements=state.num_elements, buffer_size=state.buffer_size, seeds=state.seeds
-    )
-    # int64, ascending: positions of the inputs that the buffer still holds.
-    held = tf.constant(replay.pending(state.emitted))
-
-    def piece(start: Any) -> Any:
-        stop = tf.minimum(start + _PLACES_IN_PIECE, state.num_read)
-        # `held` ascends, so the positions of a piece are a slice of it.
-        low, high = tf.unstack(tf.searchsorted(held, [start, stop], out_type=tf.int64))
-        places = held[low:high] - start
-        # Ones at the held positions of the piece, zeros elsewhere; shape (stop - start,).
-        return tf.scatter_nd(places[:, None], tf.ones_like(places), [stop - start])
-
-    starts = tf.data.Dataset.range(0, state.num_read, _PLACES_IN_PIECE)
-    return starts.map(without_autograph(piece)).unbatch()
 
 
 def _no_record(spec: Any) -> Any:

@@ -24,9 +24,9 @@ from shardctl.stages.text import parse_stages
 from shardctl.tfdata.shuffle_buffer import ShuffleReplay
 from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.builder_layout import dataset_of
-from shardctl.tfds.training.pipeline import kernel_shuffle
 from shardctl.tfds.training.records import RecordReader
 from shardctl.tfds.training.resume import replayed
+from shardctl.tfds.training.shuffle_kernel import kernel_shuffle
 from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from tests.cases import FUZZ, check_cases

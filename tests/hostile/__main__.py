@@ -1,0 +1,195 @@
+"""Tries very many hostile inputs, and prints a line for each kind: how many, and what failed.
+
+Commands run in processes that have them loaded, hundreds one after the other, with the limits of
+`verdict.py`. What fails there is tried again in a process of its own, and counts if it fails there
+too. Each case has a name, SEED:NUMBER, with which it can be tried again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import random
+import resource
+import shlex
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+from tests.forked_scripts import load
+from tests.hostile.kinds import KINDS, Case, Sources, valid_sources
+from tests.hostile.verdict import MEMORY, SECONDS, WALL_SECONDS, faults, outcomes
+
+_BATCH = 250  # cases of a process
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Return 1 if anything failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
+    parser.add_argument("number", type=int, nargs="?", default=10_000, help="cases in all")
+    parser.add_argument("--seed", default="1", help="another seed, other inputs")
+    parser.add_argument("--kind", action="append", choices=KINDS, dest="kinds")
+    parser.add_argument("--case", help="try one case of the --kind again, SEED:NUMBER")
+    parser.add_argument("-j", type=int, default=os.cpu_count(), help="processes at a time")
+    asked = parser.parse_args(words)
+    kinds, num_failed, num_tried = asked.kinds or list(KINDS), 0, 0
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch, "valid")
+        folder.mkdir()
+        sources = valid_sources(folder)
+        load()
+        print(f"{'kind':<14}{'cases':>10}{'commands':>10}{'failed':>8}{'seconds':>9}", flush=True)
+        for kind in kinds:
+            began, number = time.monotonic(), -(-asked.number // len(kinds))
+            names = [f"{asked.seed}:{number}" for number in range(number)]
+            names = [asked.case] if asked.case else names
+            tried, failed = _tried(kind, names, sources, Path(scratch), asked.j)
+            seconds = time.monotonic() - began
+            print(f"{kind:<14}{len(names):>10,}{tried:>10,}{len(failed):>8,}{seconds:>9.0f}")
+            print(*failed[:20], sep="\n", end="\n" if failed else "", flush=True)
+            num_failed, num_tried = num_failed + len(failed), num_tried + len(names)
+    print(f"{num_tried:,} cases, {num_failed:,} failed; seed {asked.seed}")
+    return 1 if num_failed else 0
+
+
+def _tried(
+    kind: str, names: list[str], sources: Sources, scratch: Path, processes: int
+) -> tuple[int, list[str]]:
+    """Return the number of commands, and a line for each case that fails."""
+    batches = [names[start : start + _BATCH] for start in range(0, len(names), _BATCH)]
+    num_commands, suspects = 0, []
+    for batch, done in _forked(partial(_batch, kind, sources, scratch), batches, processes):
+        number, found = done or (len(batch), batch)  # what ends a process is tried alone
+        num_commands += number
+        suspects += found
+    return num_commands, list(
+        chain.from_iterable(_alone(kind, n, sources, scratch) for n in suspects)
+    )
+
+
+def _forked(
+    work: Callable[[Any], Any], batches: Iterable[Any], processes: int
+) -> Iterator[tuple[Any, Any]]:
+    """Yield each batch with what becomes of it in a process of its own, None where that dies."""
+    running: dict[Any, tuple[Any, Any]] = {}  # by the end of a pipe
+    waiting = iter(batches)
+    while True:
+        for batch in islice(waiting, processes - len(running)):
+            here, there = Pipe(duplex=False)
+            process = get_context("fork").Process(target=lambda: there.send(work(batch)))  # noqa: B023
+            process.start()
+            there.close()
+            running[here] = batch, process
+        if not running:
+            return
+        end: Any
+        for end in wait([*running]):
+            batch, process = running.pop(end)
+            try:
+                yield batch, end.recv()
+            except EOFError:
+                yield batch, None
+            process.join()
+
+
+def _alone(kind: str, name: str, sources: Sources, scratch: Path) -> Iterator[str]:
+    memory = MEMORY * (4 if kind == "record files" else 1)
+    wrong = [
+        f"{one!a}: {ascii(shlex.join(outcome.arguments))[1:-1][:200]}"
+        for outcome in outcomes(_case(kind, name, sources), scratch, memory=memory)
+        for one in faults(outcome)
+    ]
+    if wrong:
+        again = f"python -m tests.hostile --kind {shlex.quote(kind)} --case {name}"
+        yield f"  {again}: {wrong[0]}"
+
+
+def _case(kind: str, name: str, sources: Sources) -> Case:
+    rng = random.Random(f"{kind}\0{name}")
+    while True:
+        with contextlib.suppress(RecursionError):  # nested deeper than can be written
+            return KINDS[kind](rng, sources)
+
+
+def _batch(kind: str, sources: Sources, scratch: Path, names: list[str]) -> tuple[int, list[str]]:
+    """Return how many commands were run here, and the cases in which something was wrong."""
+    with open("/proc/self/statm") as file:
+        limit = int(file.read().split()[0]) * resource.getpagesize() + 4 * MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(9))
+    num_commands, suspects = 0, []
+    for name in names:
+        case = _case(kind, name, sources)
+        found = list(outcomes(case, scratch, run=_run_here))
+        num_commands += len(found)
+        if any(True for outcome in found for _ in faults(outcome)):
+            suspects.append(name)
+    return num_commands, suspects
+
+
+def _run_here(arguments: Sequence[str], case: Case, folder: Path) -> tuple[int, bytes, bytes]:
+    """Run a command in this process, as `verdict.py` does in one of its own."""
+    from shardctl.cli.main import main as run
+
+    streams, before, code = [os.memfd_create(name) for name in "ioe"], os.getcwd(), 0
+    os.write(streams[0], case.stdin)
+    os.lseek(streams[0], 0, os.SEEK_SET)
+    kept = [os.dup(number) for number in range(3)]
+    environment = dict(os.environ)
+    with contextlib.ExitStack() as undone:
+        for number in range(3):
+            undone.callback(os.dup2, kept[number], number)
+            os.dup2(streams[number], number)
+        own = partial(io.open, encoding="utf-8", closefd=False, newline="")
+        sys.stdin, sys.stdout, sys.stderr = own(0), own(1, "w"), own(2, "w")
+        undone.callback(os.chdir, before)
+        undone.callback(_set_environment, environment)
+        os.chdir(folder)
+        os.environ.update({"HOME": "home", **case.env})
+        signal.alarm(WALL_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        try:
+            if arguments[0] == "-c":
+                sys.argv[:] = arguments[1:]
+                exec(arguments[1], {})
+            else:
+                run(list(arguments))
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+        except BaseException as error:
+            print(f"Traceback: {error!r}", file=sys.stderr)
+            code = 1
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.alarm(0)
+        for written in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                written.flush()
+    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
+    texts = []
+    for stream in streams[1:]:
+        os.lseek(stream, 0, os.SEEK_SET)
+        texts.append(os.read(stream, 1 << 26))
+    for stream in (*streams, *kept):
+        os.close(stream)
+    return code, texts[0], texts[1]
+
+
+def _set_environment(environment: dict[str, Any]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
