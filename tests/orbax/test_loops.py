@@ -14,7 +14,9 @@ from shardctl.guide.guides import guide_files
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.tfds import Position, pipeline
+from shardctl.tfds.imports import tensorflow
 from tests.cases import FUZZ, random_of_a_fuzz_run
+from tests.forked_scripts import forking_python
 from tests.grain.toys import needs_grain
 from tests.killed_runs import (
     Script,
@@ -44,7 +46,8 @@ import tensorflow as tf
 class MultihostCheckpoint:
     def __init__(self, multihost_base_directory, tf_state=None, *, host_id=None, max_to_keep=5):
         self.base, self.max_to_keep = multihost_base_directory, max_to_keep
-        self.folder = f"{self.base}-{jax.process_index() if host_id is None else host_id}"
+        host = jax.process_index() if host_id is None else host_id
+        self.base_directory = self.folder = f"{self.base}-{host}"
         self.checkpoint = tf.train.Checkpoint(**tf_state or {})
         self.manager = self.manager_of(self.checkpoint, self.folder)
 
@@ -158,25 +161,36 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def last_of_clu(run: Path) -> Mapping[str, Any]:
     from flax import serialization
 
-    # The number of a checkpoint counts those that are before it, the one of the start as well.
-    last = max(run.glob("checkpoints-of-1-0/*.flax"), key=lambda path: int(path.stem[5:]))
-    return dict(serialization.msgpack_restore(last.read_bytes()))
+    found: dict[str, Any] = {}
+    for folder in run.glob("checkpoints-of-*"):
+        # The number of a checkpoint counts those before it, the one of the start as well.
+        last = max(folder.glob("*.flax"), key=lambda path: int(path.stem[5:]))
+        found |= {
+            f"{folder.name}, {name}": value
+            for name, value in serialization.msgpack_restore(last.read_bytes()).items()
+        }
+    return found
 
 
+@pytest.mark.parametrize("processes", [1, 2])
 def test_the_loop_of_clu_killed_at_random_moments_ends_as_if_it_was_not(
-    folder: Path, tmp_path: Path
+    folder: Path, tmp_path: Path, processes: int
 ) -> None:
     import tensorflow_datasets as tfds
 
     path = script_in(tmp_path, "flax-loops", "clu_train.py")
-    script = Script(path=path, arguments=(folder,), outcome=last_of_clu)
+    script = Script(path=path, arguments=(folder,), outcome=last_of_clu, processes=processes)
     whole = whole_run(script, tmp_path / "whole")
-    assert int(whole.outcome["step"]) == len(whole.steps) == 94
-    settings = ReadSettings(shuffle_seed=32, buffer=1000, buffer_seed=7, epochs=3, batch=64)
-    builder = tfds.builder_from_directory(folder)
-    names = pipeline(builder, "train", settings, add_tfds_id=True, transform=_name)
-    read = [b" ".join(batch).decode() for batch in names.as_numpy_iterator()]
-    assert [*whole.steps.values()] == read
+    assert len(whole.outcome) == 2 * processes
+    builder, read = tfds.builder_from_directory(folder), []
+    for index in range(processes):
+        host = Host(index=index, count=processes)
+        settings = ReadSettings(
+            shuffle_seed=32, buffer=1000, buffer_seed=7, epochs=3, batch=64, host=host
+        )
+        names = pipeline(builder, "train", settings, add_tfds_id=True, transform=_name)
+        read.append([b" ".join(batch).decode() for batch in names.as_numpy_iterator()])
+    assert [*whole.steps.values()] == [", ".join(parts) for parts in zip(*read, strict=True)]
     report = check_killed_runs(script, whole, tmp_path / "killed", kills=KILLS)
     print(report)
 
@@ -189,11 +203,13 @@ def test_clu_continues_with_another_number_of_processes(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import tensorflow_datasets as tfds
+    from flax import struct
 
     script_in(tmp_path, "flax-loops", "clu_train.py")
     monkeypatch.syspath_prepend(tmp_path)
     checkpoint = importlib.import_module("clu.checkpoint")
     builder = tfds.builder_from_directory(folder)
+    state_of = struct.dataclass(type("State", (), {"__annotations__": {"step": int}}))
 
     def position_of(index: int, count: int) -> Position:
         host = Host(index=index, count=count)
@@ -211,18 +227,36 @@ def test_clu_continues_with_another_number_of_processes(
         base = f"{tmp_path}/checkpoints-of-8"
         saved = checkpoint.MultihostCheckpoint(base, {"data": position}, host_id=index)
         seen += read(position, 3)
-        saved.save({"step": np.int64(3)})
+        saved.save(state_of(3))
         if index == 5:  # this one comes further than the others
             read(position, 1)
-            saved.save({"step": np.int64(4)})
+            saved.save(state_of(4))
+    script = script_of_guide("flax-loops", "clu_train.py")
+    given: dict[str, Any] = {"tf": tensorflow(), "Path": Path, "run": tmp_path}
+    exec(script[script.index("def whole(") : script.index("class Checkpoints")], given)
     for index in range(3):
-        names: dict[str, Any] = {"checkpoint": checkpoint, "run": tmp_path}
-        names |= {"position": position_of(index, 3), "state": {"step": np.int64(0)}}
+        position, base = position_of(index, 3), f"{tmp_path}/checkpoints-of-3"
+        saves = checkpoint.MultihostCheckpoint(base, {"data": position}, host_id=index)
+        names = given | {"position": position, "checkpoints": saves, "state": state_of(0)}
         exec(guide_files()["clu_moved.py"], names)
-        assert int(names["state"]["step"]) == 3
-        seen += read(names["position"], 1000)
+        assert names["state"].step == 3
+        seen += read(position, 1000)
     assert sorted(seen) == sorted([*set(seen)] * 2)
     assert len(seen) == 2 * sum(LENGTHS)
+
+
+def test_a_checkpoint_of_clu_without_a_position_is_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = script_in(tmp_path, "flax-loops", "clu_train.py")
+    monkeypatch.syspath_prepend(tmp_path)
+    checkpoint = importlib.import_module("clu.checkpoint")
+    (tmp_path / "run").mkdir()
+    before = checkpoint.MultihostCheckpoint(f"{tmp_path}/run/checkpoints-of-1", host_id=0)
+    before.save({"step": 10, "weights": np.zeros((28 * 28, 10), np.float32)})
+    (done,) = forking_python().run([[path, folder, tmp_path / "run"]], tmp_path)
+    assert done.code == 1
+    assert "the checkpoint is from before the position was in it" in done.errors
 
 
 def test_settings_have_the_order_of_clu(folder: Path) -> None:
