@@ -139,13 +139,14 @@ class MultiHostDataLoadIterator:
 """,
 }
 
+MISSING = [stub for stub in STUBS if importlib.util.find_spec(stub.partition("/")[0]) is None]
+
 
 def script_in(folder: Path, guide: str, name: str) -> Path:
     """Write a script of a guide, and beside it what it imports and nobody has installed."""
-    for stub, text in STUBS.items():
-        if importlib.util.find_spec(stub.partition("/")[0]) is None:
-            (folder / stub).parent.mkdir(parents=True, exist_ok=True)
-            (folder / stub).write_text(text)
+    for stub in MISSING:
+        (folder / stub).parent.mkdir(parents=True, exist_ok=True)
+        (folder / stub).write_text(STUBS[stub])
     (folder / name).write_text(script_of_guide(guide, name))
     return folder / name
 
