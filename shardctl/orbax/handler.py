@@ -45,13 +45,13 @@ def host_of(state: bytes, *, source: str = "the state") -> Host | None:
     return position_of_text(state, source=source).settings.host
 
 
-def _reader_of(state: bytes, source: str) -> Host | str | None:
+def _reader_of(state: bytes, path: Any) -> Host | str | None:
     """Return who read what a state counts: a host; of a loader of Grain its sampler, as text."""
-    document = parse_json(state, source=source)
+    document = parse_json(state, source=_shown(path))
     sampler = document.get("sampler") if isinstance(document, dict) else None
     if isinstance(sampler, str) and sampler.startswith("shardctl.grain.Sampler("):
         return sampler
-    return host_of(state, source=source)
+    return host_of(state, source=_shown(path))
 
 
 def own_state(directory: Any, process: Host, host: Host | None) -> bytes | None:
@@ -67,8 +67,9 @@ def own_state(directory: Any, process: Host, host: Host | None) -> bytes | None:
     # resume.
     if count != process.count or file_of(process) not in names:
         return None
-    state = _read(directory, process)
-    return state if host_of(state, source=_shown(directory, process)) == host else None
+    path = directory / file_of(process)
+    state = _read(path)
+    return state if host_of(state, source=_shown(path)) == host else None
 
 
 @checked
@@ -88,8 +89,8 @@ def states(folder: str | os.PathLike[str]) -> list[bytes]:
     directory = epath.Path(folder)
     alone = directory / "process_0.json"
     if [*directory.glob("process_*")] == [alone]:  # MaxText's, of what is the same in all of them
-        _reader_of(alone.read_bytes(), _shown(alone))
-        return [alone.read_bytes()]
+        _reader_of(_read(alone), alone)
+        return [_read(alone)]
     count, names = _files(directory)
     processes = [Host(index=i, count=count) for i in range(count)]
     if missing := [file_of(one) for one in processes if file_of(one) not in names]:
@@ -100,18 +101,18 @@ def states(folder: str | os.PathLike[str]) -> list[bytes]:
     # For each host, the first process that was it, and its state.
     first: dict[Host | str | None, tuple[Host, bytes]] = {}
     for process in processes:
-        state = _read(directory, process)
-        host = _reader_of(state, _shown(directory, process))
+        path = directory / file_of(process)
+        state = _read(path)
+        host = _reader_of(state, path)
         other, same = first.setdefault(host, (process, state))
         if state != same:
-            named = f"host {host.index} of {host.count}" if isinstance(host, Host) else "no host"
-            if isinstance(host, str):
-                named = "one sampler"
+            named = "no host" if host is None else "one sampler"
+            if isinstance(host, Host):
+                named = f"host {host.index} of {host.count}"
             raise DatasetError(
                 f"{_shown(directory)}: {file_of(other)} and {file_of(process)} are both of "
-                f"{named} and "
-                "differ; where every process reads a part of its own, its settings say which: "
-                "ReadSettings(host=Host(index=I, count=N))"
+                f"{named} and differ; where every process reads a part of its own, its settings "
+                "say which: ReadSettings(host=Host(index=I, count=N))"
             )
     in_order = sorted(
         first, key=lambda host: (host.count, host.index) if isinstance(host, Host) else (0, 0)
@@ -144,16 +145,16 @@ def _files(directory: Any) -> tuple[int, set[str]]:
     return counts.pop(), names
 
 
-def _read(directory: Any, process: Host) -> bytes:
+def _read(path: Any) -> bytes:
     try:
-        data: bytes = (directory / file_of(process)).read_bytes()
+        data: bytes = path.read_bytes()
     except OSError as error:
-        raise DatasetError(f"{_shown(directory, process)}: cannot be read ({error})") from error
+        raise DatasetError(f"{_shown(path)}: cannot be read ({error})") from error
     return data
 
 
-def _shown(directory: Any, process: Host | None = None) -> str:
-    return printable(str(directory if process is None else directory / file_of(process)))
+def _shown(path: Any) -> str:
+    return printable(str(path))
 
 
 # Which of the states in a checkpoint a position goes to, and who this process is.

@@ -94,6 +94,9 @@ OWN, STATE = "process_0-of-1.json", state_of(None, 3)
         ({OWN: STATE.replace(b'd": 3', b'd": 4')}, f"{OWN}: it does not match its digest"),
         ({OWN: b'{"version": 2, "last_seen_indices": {}}'}, f"{OWN}: this is not a position"),
         ({OWN: None}, f"{OWN}: cannot be read .*directory"),
+        ({"process_0.json": STATE[:-20]}, r"process_0.json: |is the file of no process"),
+        ({"process_0.json": None}, r"process_0.json: cannot be read|is the file of no process"),
+        ({"process_0.json": STATE, OWN: STATE}, r"process_0.json is the file of no process"),
     ],
 )
 @pytest.mark.parametrize("alone", [True, False])
