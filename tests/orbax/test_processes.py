@@ -27,18 +27,24 @@ pytestmark = pytest.mark.fuzz
 
 
 @pytest.fixture(scope="module")
-def scripts(tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, Script]:
-    """Return the script of the guide as 1, 2 and 3 processes."""
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[int, Script]]:
+    """Return the script of the guide as 1, 2 and 3 processes, that share examples or files."""
     folder = build_images(tmp_path_factory.mktemp("data"), train=LENGTHS)
-    path = tmp_path_factory.mktemp("script") / "train.py"
-    path.write_text(script_of_guide("flax-loops", "jax_train.py"))
-    names: dict[str, Any] = {"path": path, "arguments": (folder,), "outcome": outcome}
-    return {count: Script(**names, processes=count) for count in (1, 2, 3)}
+    text, paths = script_of_guide("flax-loops", "jax_train.py"), tmp_path_factory.mktemp("script")
+    made = {}
+    for host_by in ("even", "files"):  # files are of so different lengths that some wait for others
+        (paths / host_by).write_text(
+            text.replace("host=host\n", f"host=host, host_by={host_by!r}\n")
+        )
+        assert host_by in (paths / host_by).read_text()
+        named: dict[str, Any] = {"path": paths / host_by, "arguments": (folder,)}
+        made[host_by] = {n: Script(**named, outcome=outcome, processes=n) for n in (1, 2, 3)}
+    return made
 
 
 @pytest.fixture(scope="module")
-def whole(scripts: Mapping[int, Script], tmp_path_factory: pytest.TempPathFactory) -> WholeRun:
-    return whole_run(scripts[2], tmp_path_factory.mktemp("whole"))
+def whole(scripts: Mapping[str, Any], tmp_path_factory: pytest.TempPathFactory) -> WholeRun:
+    return whole_run(scripts["even"][2], tmp_path_factory.mktemp("whole"))
 
 
 def outcome(run: Path) -> Mapping[str, Any]:
@@ -59,21 +65,22 @@ def check_each_example(names: list[str]) -> None:
 
 
 def test_as_many_processes_end_as_if_nobody_had_killed_them(
-    scripts: Mapping[int, Script], whole: WholeRun, tmp_path: Path
+    scripts: Mapping[str, Any], whole: WholeRun, tmp_path: Path
 ) -> None:
     check_each_example(" ".join(whole.steps.values()).replace(",", " ").split())
     kills = max(1, FUZZ // 1000)
-    report = check_killed_runs(scripts[2], whole, tmp_path, kills=kills)
+    report = check_killed_runs(scripts["even"][2], whole, tmp_path, kills=kills)
     print(report)
     assert len(report.kills) == kills
 
 
 def test_other_numbers_of_processes_read_each_example_as_often(
-    scripts: Mapping[int, Script], whole: WholeRun, tmp_path: Path
+    scripts: Mapping[str, Any], whole: WholeRun, tmp_path: Path
 ) -> None:
     numbers = random_of_a_fuzz_run()
     for number in range(max(1, FUZZ // 4000)):
+        host_by = ("files", "even")[number % 2]
         counts = [3, 2] if FUZZ <= 2000 else numbers.choices([1, 2, 3], k=5)
         run = tmp_path / str(number)
-        trained = check_other_processes(scripts, whole, run, counts, numbers)
+        trained = check_other_processes(scripts[host_by], whole, run, counts, numbers)
         check_each_example(" ".join(trained.values()).replace(",", " ").split())
