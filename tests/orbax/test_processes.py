@@ -26,19 +26,37 @@ LENGTHS, EPOCHS = [400, 0, 250, 617, 300, 333, 100], 3
 pytestmark = pytest.mark.fuzz
 
 
+# What else a script may have: weights that the devices of all processes share, and processes that
+# share files, which are of so different lengths that some wait for others.
+OTHERWISE = {
+    "host=host\n": "host=host, host_by='files'\n",
+    '{"weights": weights}': '{"weights": weights, "shards": shards}',
+    "step = checkpoints.latest_step()": """
+numbers = np.arange(6, dtype=np.float32)
+shards = jax.make_array_from_callback((6,), shared, lambda i: numbers[i])
+step = checkpoints.latest_step()""",
+    '    weights = checkpoints.restore(step, args=items).state["weights"]': """
+    state = checkpoints.restore(step, args=items).state
+    weights, shards = state["weights"], state["shards"]
+    for one in shards.addressable_shards:
+        assert one.data.tolist() == numbers[one.index].tolist()""",
+}
+
+
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[int, Script]]:
-    """Return the script of the guide as 1, 2 and 3 processes, that share examples or files."""
+    """Return the script of the guide as 1, 2 and 3 processes, as it is and otherwise."""
     folder = build_images(tmp_path_factory.mktemp("data"), train=LENGTHS)
     text, paths = script_of_guide("flax-loops", "jax_train.py"), tmp_path_factory.mktemp("script")
+    (paths / "even").write_text(text)
+    for before, after in OTHERWISE.items():
+        assert before in text
+        text = text.replace(before, after)
+    (paths / "files").write_text(text)
     made = {}
-    for host_by in ("even", "files"):  # files are of so different lengths that some wait for others
-        (paths / host_by).write_text(
-            text.replace("host=host\n", f"host=host, host_by={host_by!r}\n")
-        )
-        assert host_by in (paths / host_by).read_text()
-        named: dict[str, Any] = {"path": paths / host_by, "arguments": (folder,)}
-        made[host_by] = {n: Script(**named, outcome=outcome, processes=n) for n in (1, 2, 3)}
+    for name in ("even", "files"):
+        named: dict[str, Any] = {"path": paths / name, "arguments": (folder,)}
+        made[name] = {n: Script(**named, outcome=outcome, processes=n) for n in (1, 2, 3)}
     return made
 
 
