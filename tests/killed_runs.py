@@ -2,7 +2,8 @@
 
 A script is called as `python script.py ARGUMENTS.. RUN`: it logs a line `STEP NAME NAME ..` to a
 file in the folder RUN as soon as it has trained on the batch of those examples, keeps its
-checkpoints in RUN, and continues from the newest when it is started again.
+checkpoints in RUN, and continues from the newest when it is started again. One that runs as N
+processes of JAX is called with `host:port I N` too, and has a log of each process, `trained-I.log`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -27,7 +29,7 @@ from tests.cases import add_cases, seed_of_test
 from tests.forked_scripts import ForkedScript, forking_python
 from tests.tfds_datasets import build_dataset
 
-Process = subprocess.Popen[bytes] | ForkedScript
+Process: TypeAlias = "subprocess.Popen[bytes] | ForkedScript | Group"
 
 _REPOSITORY = Path(__file__).parents[1]
 _GUIDES = _REPOSITORY / "shardctl" / "guide"
@@ -82,6 +84,7 @@ class Script:
     arguments: what stands before the folder of the run.
     outcome: what a run that has ended holds in its folder, its weights at least, by name.
     loaded: whether it uses libraries that a process has loaded from which it is forked.
+    processes: as how many processes of JAX it runs; 0 is as one that JAX knows nothing of.
     """
 
     path: Path
@@ -90,12 +93,23 @@ class Script:
     log: str = "trained.log"
     environment: Mapping[str, str] = field(default_factory=dict)
     loaded: bool = True
+    processes: int = 0
 
     def start(self, run: Path) -> Process:
         """Start the script; what it says is beside the folder of the run."""
-        command = [self.path, *self.arguments, run]
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{free.getsockname()[1]}"
+        of_each = [[address, str(i), str(self.processes)] for i in range(self.processes)]
+        Path(f"{run}.said").unlink(missing_ok=True)
+        started = [self._start([self.path, *self.arguments, run, *own], run) for own in of_each]
+        return Group(started) if started else self._start([self.path, *self.arguments, run], run)
+
+    def _start(
+        self, command: Sequence[str | Path], run: Path
+    ) -> subprocess.Popen[bytes] | ForkedScript:
         environment = {**os.environ, **_ENVIRONMENT, **self.environment}
-        with open(f"{run}.said", "wb") as said:
+        with open(f"{run}.said", "ab") as said:
             if not self.loaded:
                 every = [sys.executable, *command]
                 return subprocess.Popen(every, stdout=said, stderr=said, env=environment)
@@ -105,11 +119,65 @@ class Script:
             )
 
     def log_of(self, run: Path) -> bytes:
-        """Return what a run has logged so far."""
-        try:
-            return (run / self.log).read_bytes()
-        except FileNotFoundError:
-            return b""
+        """Return what a run has logged so far, a line for each step that all processes logged."""
+        texts = [log.read_bytes() if log.exists() else b"" for log in self._logs(run)]
+        if not self.processes:
+            return texts[0]
+        # The names of each process lie between commas.
+        lines = [text[: text.rfind(b"\n") + 1].splitlines() for text in texts]
+        return b"".join(_together(every) for every in zip(*lines, strict=False))
+
+    def cut_log(self, run: Path) -> bytes:
+        """Take away what one process alone had logged, or had begun to write of a line."""
+        whole = self.log_of(run)
+        num_lines = whole.count(b"\n")
+        for log in self._logs(run):
+            if log.exists():
+                log.write_bytes(b"".join(log.read_bytes().splitlines(True)[:num_lines]))
+        return self.log_of(run)
+
+    def _logs(self, run: Path) -> list[Path]:
+        name = Path(self.log)
+        return [run / f"{name.stem}-{i}{name.suffix}" for i in range(self.processes)] or [
+            run / name
+        ]
+
+
+def _together(lines: Sequence[bytes]) -> bytes:
+    steps = {line.split(b" ", 1)[0] for line in lines}
+    assert len(steps) == 1, f"processes are in steps {steps}"
+    return steps.pop() + b" " + b", ".join(line.partition(b" ")[2] for line in lines) + b"\n"
+
+
+class Group:
+    """Processes that run side by side, with the methods of one; where one fails, all are ended."""
+
+    def __init__(self, processes: Sequence[subprocess.Popen[bytes] | ForkedScript]) -> None:
+        self._processes = processes
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Return the exit code of the first that failed, 0 where all have ended, else None."""
+        codes = [process.poll() for process in self._processes]
+        if self.returncode is None and (any(codes) or None not in codes):
+            self.returncode = next((code for code in codes if code), 0)
+            self._end()
+        return self.returncode
+
+    def kill(self) -> None:
+        """End all at once, unless all have ended."""
+        if self.poll() is None:
+            self._end()
+            self.returncode = -signal.SIGKILL
+
+    def wait(self) -> None:
+        """Wait for the end of all."""
+        for process in self._processes:
+            process.wait()
+
+    def _end(self) -> None:
+        for process in reversed(self._processes):  # the one that the others ask comes last
+            process.kill()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,6 +283,38 @@ def check_killed_runs(
     return report
 
 
+def check_other_processes(
+    scripts: Mapping[int, Script],
+    whole: WholeRun,
+    run: Path,
+    counts: Sequence[int],
+    numbers: random.Random,
+) -> Mapping[int, str]:
+    """Kill a run that is started as each number of processes, but for the last, which ends.
+
+    Return what each step has trained on that a checkpoint kept, or that was last.
+    """
+    trained: dict[int, str] = {}
+    for index, count in enumerate(counts):
+        script, is_last = scripts[count], index == len(counts) - 1
+        moment = whole.any_moment(numbers, min(len(trained), len(whole.steps) - 3))
+        if is_last:
+            run_to_end(script, run)
+        has_ended = is_last or not kill_at(script, run, moment)
+        read = dict(_steps(script.cut_log(run)))
+        for log in run.glob("*.log"):
+            log.unlink()
+        if read:
+            # What is behind the checkpoint from which these continued was not kept.
+            trained = {step: names for step, names in trained.items() if step < min(read)} | read
+            assert list(trained) == list(range(1, len(trained) + 1)), "a step is left out"
+        if has_ended:
+            break
+        add_cases()
+        print(f"killed {count} processes: {moment}")
+    return trained
+
+
 def _at(moment: Moment, _: int) -> Moment:
     return moment
 
@@ -230,15 +330,11 @@ def _killed_run(
     met: list[tuple[Moment, int]] = []  # and where in the log the process after it begins
     for moment_of in moments:
         moment = moment_of(max(dict(_steps(script.log_of(run))), default=0))
-        if not _kill(script, run, moment):
+        if not kill_at(script, run, moment):
             break
-        log = script.log_of(run)
-        if log[-1:] not in (b"", b"\n"):  # what a killed process had begun to write of a line
-            log = log[: log.rfind(b"\n") + 1]
-            (run / script.log).write_bytes(log)
-        met.append((moment, len(log)))
+        met.append((moment, len(script.cut_log(run))))
     else:
-        _end(script.start(run), run)
+        run_to_end(script, run)
     log, last = script.log_of(run), 0
     for moment, begin in met:
         report.kills.append((moment, next((step for step, _ in _steps(log[begin:])), 0)))
@@ -255,7 +351,12 @@ def _killed_run(
         assert found.tobytes() == np.asarray(expected).tobytes(), name  # 0 and -0 are two
 
 
-def _kill(script: Script, run: Path, moment: Moment) -> bool:
+def run_to_end(script: Script, run: Path) -> None:
+    """Start a script, and check that it ends well."""
+    _end(script.start(run), run)
+
+
+def kill_at(script: Script, run: Path, moment: Moment) -> bool:
     """Start the script and kill it; return False if it ends before."""
     before, files, begin = script.log_of(run).count(b"\n"), _files(script, run), time.monotonic()
     num_changes = 0
@@ -289,7 +390,7 @@ def _files(script: Script, run: Path) -> set[tuple[str, int, int]]:
             with contextlib.suppress(FileNotFoundError):  # renamed meanwhile
                 status = os.stat(os.path.join(folder, name))
                 found.add((name, status.st_mtime_ns, status.st_size))
-    return {version for version in found if version[0] != script.log}
+    return {one for one in found if not one[0].startswith(Path(script.log).stem)}
 
 
 def _follow(process: Process, run: Path, met: Callable[[], bool]) -> bool:

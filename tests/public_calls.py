@@ -123,6 +123,14 @@ class World:
     def _own_folder(self) -> TemporaryDirectory[str]:
         return TemporaryDirectory()
 
+    @cached_property
+    def saved_item(self) -> str:
+        """A folder of a checkpoint, in which Grain's handler saved a loader."""
+        folder = Path(self._own_folder.name, "item")
+        folder.mkdir()
+        (folder / "process_0-of-1.json").write_bytes(grain_state(self))
+        return str(folder)
+
     def pinned(self, **settings: Any) -> PinnedOrder:
         taken = shardctl.snapshot(self.dataset, "train", ReadSettings(batch=4, **settings))
         return PinnedOrder(snapshot=taken.snapshot, label="then", live=taken.live)
@@ -195,6 +203,10 @@ def kept(name: str) -> Callable[..., Any]:
     return lambda **given: vars(getattr(importlib.import_module("shardctl.orbax"), name)(**given))
 
 
+def states(**given: Any) -> Any:
+    return importlib.import_module("shardctl.orbax").states(**given)
+
+
 def after(method: str, made: Any) -> Callable[..., Any]:
     """Return a method that answers what it was called on."""
     return lambda **given: (getattr(made, method)(**given), made)[1]
@@ -221,6 +233,14 @@ def grain_state(world: World) -> bytes:
     """Return a state of a loader of Grain, after 8 examples."""
     state = {"version": 2, "last_seen_indices": {"0": 7}, "worker_count": 0}
     return json.dumps({**state, "sampler": repr(shardctl.grain.Sampler(**world.asked))}).encode()
+
+
+def ordered(world: World) -> Any:
+    """Return a MapDataset of Grain whose batches are those of all processes."""
+    pytest.importorskip("grain", reason="grain is not installed")
+    settings = {"batch": 4, "drop_remainder": True}
+    asked = {**world.asked, "settings": settings}
+    return shardctl.grain.map_dataset(list(range(24)), **asked)
 
 
 def grain_order(world: World) -> Order:
@@ -259,7 +279,16 @@ _NAMES = {
     **{one.__name__: one for one in (watch, same, counting, moved, configured, kept, after, fed)},
     **{
         one.__name__: one
-        for one in (grain_order, grain_state, torch_state, OfTFDS, collated, LocalRunner)
+        for one in (
+            grain_order,
+            grain_state,
+            ordered,
+            states,
+            torch_state,
+            OfTFDS,
+            collated,
+            LocalRunner,
+        )
     },
     "TRANSFORMED": {"transform": same, "decoders": None, "add_tfds_id": True},
     "records": list(range(24)),

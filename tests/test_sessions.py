@@ -106,7 +106,8 @@ def test_every_command_answers_as_shown(document: Path, tmp_path: Path) -> None:
 _RUN_ELSEWHERE = (
     *("checkpoint_train.py", "over.py", "fit_train.py", "flax_train.py", "hosts_train.py"),
     *("evaluate.py", "unpadded.py", "grain_train.py", "grain_fit.py", "torch_train.py"),
-    *("lightning_train.py", "ray_train.py"),
+    *("lightning_train.py", "ray_train.py", "linen_train.py", "jax_train.py", "clu_train.py"),
+    *("clu_moved.py", "clu_settings.py", "maxtext_train.py", "moved.py", "beside.py"),
 )
 
 

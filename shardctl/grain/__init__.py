@@ -9,13 +9,21 @@ What the model sees is what `tfds.load` with these settings would yield, batch f
 Importing this imports neither Grain nor TensorFlow, and reading needs no TensorFlow.
 """
 
-from shardctl.grain.loader import Sampler, data_loader, fit_epochs, keep_texts, map_dataset
+from shardctl.grain.loader import (
+    Sampler,
+    data_loader,
+    elastic_iterator,
+    fit_epochs,
+    keep_texts,
+    map_dataset,
+)
 from shardctl.grain.states import consumed, state_at
 
 __all__ = [
     "Sampler",
     "consumed",
     "data_loader",
+    "elastic_iterator",
     "fit_epochs",
     "keep_texts",
     "map_dataset",

@@ -11,11 +11,14 @@ import numpy as np
 
 from shardctl.base.arguments import checked
 from shardctl.base.install import to_install
+from shardctl.base.text import printable
 from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.grain.states import (
+    ELASTIC,
     Deal,
     GrainState,
     consumed_of,
+    elastic_index,
     elements_of_iterator,
     examples_of_elements,
     order_from,
@@ -26,6 +29,7 @@ from shardctl.loaders.loader import LOADERS, library
 from shardctl.saved.position_file import position_text
 from shardctl.settings.keywords import LoaderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike
+from shardctl.spec.host import HostLike, as_host
 
 _MOST_WORKERS = 10_000
 
@@ -463,6 +467,9 @@ class _Ordered(key_order.HasOrder):
         Raises:
             DatasetError: no state of such an iterator.
         """
+        if ELASTIC in state:
+            consumed = consumed_of(state, source="the state")
+            return position_text(key_order.record_at(self._order, consumed))
         width = (self._order.settings.batch or 1) if batch is None else batch
         # The last batch may be smaller, hence `min`.
         consumed = min(examples_of_elements(elements_of_iterator(state), width), len(self))
@@ -490,6 +497,88 @@ class _Ordered(key_order.HasOrder):
 
     def __str__(self) -> str:
         return f"OrderedMapDataset({self._order.dataset.title} {self._order.spec})"
+
+
+# Global batches, whose order is the same with any number of processes.
+
+_MAPS = ("MapMapDataset", "MapWithIndexMapDataset", "RandomMapMapDataset", "_WithSeedMapDataset")
+
+
+@checked
+def elastic_iterator(examples: object, *, host: HostLike | None = None, workers: int = 0) -> Any:
+    """Return a `grain.experimental.ElasticIterator` of global batches in tf.data's order.
+
+    A batch of the settings is that of all processes together, of which each yields its part: row
+    `i` is that of process `i % count`. So the batches are the same ones whatever the number of
+    processes, which may change at each start. Its state is the same in all of them, and is checked
+    as that of a position; Grain's and MaxText's handlers save and restore it.
+
+    Args:
+        examples: what `map_dataset` returned, or Grain's own `map` and `random_map` of it.
+        host: which of the processes this is, `I/N`; None asks JAX.
+        workers: the worker processes of each.
+
+    Raises:
+        UsageError: another dataset; settings with a host, without a batch, or without
+            `drop_remainder`, as Grain drops the last batch; or a batch that the processes cannot
+            share.
+        MissingDependencyError: Grain is not installed.
+    """
+    key_order.check_number("workers", workers, _MOST_WORKERS)
+    ordered, library = examples, grain()
+    # Maps alone keep each example at its index.
+    while type(ordered).__name__ in _MAPS and isinstance(ordered, library.MapDataset):
+        (ordered,) = ordered.parents
+    if not isinstance(ordered, _Ordered):
+        raise UsageError(
+            "examples: what shardctl.grain.map_dataset returned is needed, behind which stand "
+            f"Grain's map and random_map alone, not {printable(type(ordered).__name__)}"
+        )
+    settings, shard = ordered.settings, library.sharding.ShardByJaxProcess()
+    if host is not None:
+        shard = library.sharding.ShardOptions(as_host(host).index, as_host(host).count)
+    if settings.host is not None:
+        raise UsageError(
+            "settings with a host: each process takes its part of every batch, so the order is "
+            "that of all of them; leave host out, and say it as elastic_iterator(.., host=)"
+        )
+    if settings.batch is None or not settings.drop_remainder:
+        raise UsageError(
+            "Grain's ElasticIterator has batches of one size, of all processes together; give the "
+            "settings batch=N and drop_remainder=True"
+        )
+    if settings.batch % shard.shard_count:
+        raise UsageError(
+            f"--batch {settings.batch} is that of all processes together, and {shard.shard_count} "
+            "of them cannot share it evenly"
+        )
+    options = grain("multiprocessing").MultiprocessingOptions(workers) if workers else None
+    kind, batch = _kind("OrderedElasticIterator"), settings.batch
+    made = kind(examples, batch, shard, multiprocessing_options=options)
+    made._ordered = ordered
+    return made
+
+
+class _Elastic(key_order.HasOrder):
+    """Its own iterator, so that what asks for one finds an `ElasticIterator`."""
+
+    _ordered: _Ordered
+
+    @property
+    def _order(self) -> key_order.KeyOrder:  # type: ignore[override]
+        return self._ordered.order  # which `begin_epoch_of_fit` changes
+
+    def __iter__(self) -> Any:
+        return self
+
+    def get_state(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().get_state()  # type: ignore[misc]
+        # Grain's is the count alone, and would continue in any order.
+        return {"sampler": place_text(self._order), **state}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        index = elastic_index(state, self._order)
+        super().set_state({ELASTIC: index})  # type: ignore[misc]
 
 
 # Texts in batches as tf.data has them, where Grain's own stacking would change them.
@@ -534,21 +623,26 @@ class _KeepsTexts:
 
 # Classes of Grain's kinds, made when it is there; worker processes look for them by their names.
 
-_KINDS: dict[str, tuple[type, Callable[[], Any]]] = {
-    "DropPadding": (_IsRecord, lambda: grain().transforms.Filter),
-    "OrderedMapDataset": (_Ordered, lambda: grain().MapDataset),
-    "KeepTexts": (_KeepsTexts, lambda: grain().transforms.Map),
+_KINDS: dict[str, tuple[type, Callable[[], tuple[Any, ...]]]] = {
+    "DropPadding": (_IsRecord, lambda: (grain().transforms.Filter,)),
+    "OrderedMapDataset": (_Ordered, lambda: (grain().MapDataset,)),
+    "OrderedElasticIterator": (
+        _Elastic,
+        # Grain's handler writes the states of a DatasetIterator.
+        lambda: (grain("experimental").ElasticIterator, grain().DatasetIterator),
+    ),
+    "KeepTexts": (_KeepsTexts, lambda: (grain().transforms.Map,)),
 }
 
 
 @cache
 def _kind(name: str) -> Any:
-    ours, base_of = _KINDS[name]
-    base = base_of()
+    ours, bases_of = _KINDS[name]
+    bases = bases_of()
     named = {"__module__": __name__, "__doc__": ours.__doc__}
-    # `type(base)` is Grain's metaclass. The name and module let worker processes find the class by
-    # pickle.
-    return type(base)(name, (ours, base), named)
+    # `type(bases[0])` is Grain's metaclass. The name and module let worker processes find the class
+    # by pickle.
+    return type(bases[0])(name, (ours, *bases), named)
 
 
 def __getattr__(name: str) -> Any:

@@ -24,6 +24,7 @@ from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.order import Order
 from shardctl.saved import position_file
 from shardctl.settings.read_settings import ReadSettings, settings_in_force, settings_of_document
+from shardctl.tfds.position_counting import check_same_order
 
 
 def order_after(order: KeyOrder, states: Sequence[bytes]) -> KeyOrder:
@@ -44,10 +45,11 @@ def consumed(state: GrainState, *, batch: int = 1, order: Order | None = None) -
     """Return how many examples had been yielded, by the state of an iterator.
 
     `state` is what `get_state` returned, or a file of Grain's checkpoint holds. That of a
-    `DataLoader` over a `shardctl.grain.Sampler` says all, and counts from the order's start. That
-    of an iterator behind a `MapDataset` counts elements from where the dataset began: `batch` is
-    the size of its batches, and the last of them is counted as a whole one. Of another chain, or of
-    a DataLoader with one of Grain's samplers, `order` is the order that is predicted for it.
+    `DataLoader` over a `shardctl.grain.Sampler`, or of an `elastic_iterator`, says all, and counts
+    from the order's start. That of an iterator behind a `MapDataset` counts elements from where the
+    dataset began: `batch` is the size of its batches, and the last of them is counted as a whole
+    one. Of another chain, or of a DataLoader with one of Grain's samplers, `order` is the order
+    that is predicted for it.
 
     >>> consumed({"next_index": 7}, batch=32)
     224
@@ -64,8 +66,8 @@ def consumed(state: GrainState, *, batch: int = 1, order: Order | None = None) -
     if order is not None:
         sequence = _sequence(order)
         return sequence.starts_of(elements_of(sequence.config, state))
-    # Only a DataLoader's state has the indices of its workers.
-    if _INDICES in state:
+    # Only a DataLoader's state has the indices of its workers; ours of an `elastic_iterator` too.
+    if _INDICES in state or ELASTIC in state:
         return consumed_of(state, source="the state")
     return examples_of_elements(elements_of_iterator(state), batch)
 
@@ -110,10 +112,11 @@ def examples_of_elements(elements: int, batch: int) -> int:
 
 
 def consumed_of(state: Mapping[str, object], *, source: str) -> int:
-    """Return how many examples were yielded by a DataLoader, counted from the order's start.
+    """Return how many examples a state of a DataLoader says, counted from the order's start.
 
     Raises:
-        DatasetError: it is no state of a DataLoader over a sampler of ours, or damaged.
+        DatasetError: it is no state of a DataLoader over a sampler of ours, or of an
+            `elastic_iterator`, or damaged.
     """
     return _consumed(_place(state, source), state, source)
 
@@ -123,7 +126,7 @@ def _record(state: bytes, order: KeyOrder, source: str) -> position_file.Positio
     # A position's own state is accepted as well.
     if document.get("kind") == position_file.POSITION_KIND:
         return position_file.position_of_text(state, source=source)
-    if _INDICES not in document:
+    if _INDICES not in document and ELASTIC not in document:
         raise DatasetError(
             f"{source}: the state of an iterator of a MapDataset does not say of which order; give "
             "what map_dataset(..).position(state) makes of it"
@@ -131,6 +134,24 @@ def _record(state: bytes, order: KeyOrder, source: str) -> position_file.Positio
     place = _place(document, source)
     consumed = _consumed(place, document, source)
     return record_of_place(place, order.dataset, consumed, source=source)
+
+
+def elastic_index(state: Mapping[str, object], order: KeyOrder) -> int:
+    """Return how many examples of an order all processes had, by the state of any one of them.
+
+    Raises:
+        DatasetError, UsageError: no state of an `elastic_iterator`, or one of another order.
+    """
+    record = _record(json.dumps(state).encode(), order, "the state")
+    check_same_order(record, order.spec, order.settings, order.dataset, {}, allow_version=False)
+    index = record.consumed - order.consumed
+    if record.stretches != order.stretches or index < 0:
+        raise UsageError(
+            f"the state is after {record.consumed} examples of a run, and this dataset begins "
+            f"after {order.consumed}, or of another one; map_dataset(.., states=[state]) begins "
+            "where the state is"
+        )
+    return index
 
 
 def _place(state: Mapping[str, object], source: str) -> Mapping[str, object]:
@@ -146,6 +167,13 @@ def _place(state: Mapping[str, object], source: str) -> Mapping[str, object]:
 
 
 def _consumed(place: Mapping[str, object], state: Mapping[str, object], source: str) -> int:
+    if ELASTIC in state:
+        with fields.said_about(source):
+            before, size, ahead = (
+                fields.count(where.get(name), name)
+                for where, name in ((place, "consumed"), (place, "size"), (state, ELASTIC))
+            )
+            return min(before + ahead, size)
     # Records that workers have read, counted from where the sampler began.
     records = records_of_data_loader(state, source=source)
     with fields.said_about(source):
@@ -173,6 +201,7 @@ GrainState = Annotated[
 
 
 _INDICES = "last_seen_indices"  # of a DataLoader, which names its sampler
+ELASTIC = "global_next_index"  # of an ElasticIterator, the same in all processes
 
 
 def records_of_data_loader(state: Mapping[str, object], *, source: str) -> list[int]:

@@ -20,6 +20,6 @@ except ImportError as _error:
         f"install it with: {_to_install('orbax-checkpoint')}"
     ) from _error
 
-from shardctl.orbax.handler import Checkpointable, PositionHandler, Restore, Save
+from shardctl.orbax.handler import Checkpointable, PositionHandler, Restore, Save, states
 
-__all__ = ["Checkpointable", "PositionHandler", "Restore", "Save"]
+__all__ = ["Checkpointable", "PositionHandler", "Restore", "Save", "states"]

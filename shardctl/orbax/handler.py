@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
@@ -10,11 +11,13 @@ from typing import Any
 
 import jax
 import orbax.checkpoint as ocp
+from etils import epath
 from orbax.checkpoint.future import CommitFutureAwaitingContractedSignals
 
 from shardctl.base.arguments import checked, keep_fields
 from shardctl.base.text import choices, printable
 from shardctl.errors import DatasetError
+from shardctl.files.parse import parse_json
 from shardctl.saved.position_file import position_of_text
 from shardctl.spec.host import Host, HostLike, as_host
 from shardctl.tfds.position import Position
@@ -42,26 +45,40 @@ def host_of(state: bytes, *, source: str = "the state") -> Host | None:
     return position_of_text(state, source=source).settings.host
 
 
+def _reader_of(state: bytes, path: Any) -> Host | str | None:
+    """Return who read what a state counts: a host; of a loader of Grain its sampler, as text."""
+    document = parse_json(state, source=_shown(path))
+    sampler = document.get("sampler") if isinstance(document, dict) else None
+    if isinstance(sampler, str) and sampler.startswith("shardctl.grain.Sampler("):
+        return sampler
+    return host_of(state, source=_shown(path))
+
+
 def own_state(directory: Any, process: Host, host: Host | None) -> bytes | None:
     """Return the state that this process wrote, if as many processes did and it was `host`'s.
 
     Of the other files only the names are looked at, as each process may have a disk of its own.
 
     Raises:
-        DatasetError: as for `all_states`.
+        DatasetError: as for `states`.
     """
     count, names = _files(directory)
     # Another number of processes, or another host: the state of this process is not the one to
     # resume.
     if count != process.count or file_of(process) not in names:
         return None
-    state = _read(directory, process)
-    return state if host_of(state, source=_shown(directory, process)) == host else None
+    path = directory / file_of(process)
+    state = _read(path)
+    return state if host_of(state, source=_shown(path)) == host else None
 
 
-def all_states(directory: Any) -> list[bytes]:
-    """Return the states of all processes of the run that wrote them, one a host, in their order.
+@checked
+def states(folder: str | os.PathLike[str]) -> list[bytes]:
+    """Return the states of all processes that saved an item of a checkpoint, one a host, in order.
 
+    `folder` is that of the item, also a remote one: `run/checkpoints/120/data`. The item is one of
+    `Save`, for `Position.set_states`, or one in which Grain's or MaxText's handler saved a loader
+    of `shardctl.grain`, whose `states=` continues with any number of processes and workers.
     Several processes may have been one host, as all are that read everything; they have then come
     to one place. A state whose settings name no host is one of a run without hosts.
 
@@ -69,6 +86,11 @@ def all_states(directory: Any) -> list[bytes]:
         DatasetError: no such file, one that is missing or damaged, files of several numbers of
             processes, or processes that were one host and have come to different places.
     """
+    directory = epath.Path(folder)
+    alone = directory / "process_0.json"
+    if [*directory.glob("process_*")] == [alone]:  # MaxText's, of what is the same in all of them
+        _reader_of(_read(alone), alone)
+        return [_read(alone)]
     count, names = _files(directory)
     processes = [Host(index=i, count=count) for i in range(count)]
     if missing := [file_of(one) for one in processes if file_of(one) not in names]:
@@ -77,19 +99,24 @@ def all_states(directory: Any) -> list[bytes]:
             "as another host, a position takes the files of all of them, together in one folder"
         )
     # For each host, the first process that was it, and its state.
-    first: dict[Host | None, tuple[Host, bytes]] = {}
+    first: dict[Host | str | None, tuple[Host, bytes]] = {}
     for process in processes:
-        state = _read(directory, process)
-        host = host_of(state, source=_shown(directory, process))
+        path = directory / file_of(process)
+        state = _read(path)
+        host = _reader_of(state, path)
         other, same = first.setdefault(host, (process, state))
         if state != same:
+            named = "no host" if host is None else "one sampler"
+            if isinstance(host, Host):
+                named = f"host {host.index} of {host.count}"
             raise DatasetError(
                 f"{_shown(directory)}: {file_of(other)} and {file_of(process)} are both of "
-                f"{'no host' if host is None else f'host {host.index} of {host.count}'} and "
-                "differ; where every process reads a part of its own, its settings say which: "
-                "ReadSettings(host=Host(index=I, count=N))"
+                f"{named} and differ; where every process reads a part of its own, its settings "
+                "say which: ReadSettings(host=Host(index=I, count=N))"
             )
-    in_order = sorted(first, key=lambda host: (host.count, host.index) if host else (0, 0))
+    in_order = sorted(
+        first, key=lambda host: (host.count, host.index) if isinstance(host, Host) else (0, 0)
+    )
     return [first[host][1] for host in in_order]
 
 
@@ -118,16 +145,16 @@ def _files(directory: Any) -> tuple[int, set[str]]:
     return counts.pop(), names
 
 
-def _read(directory: Any, process: Host) -> bytes:
+def _read(path: Any) -> bytes:
     try:
-        data: bytes = (directory / file_of(process)).read_bytes()
+        data: bytes = path.read_bytes()
     except OSError as error:
-        raise DatasetError(f"{_shown(directory, process)}: cannot be read ({error})") from error
+        raise DatasetError(f"{_shown(path)}: cannot be read ({error})") from error
     return data
 
 
-def _shown(directory: Any, process: Host | None = None) -> str:
-    return printable(str(directory if process is None else directory / file_of(process)))
+def _shown(path: Any) -> str:
+    return printable(str(path))
 
 
 # Which of the states in a checkpoint a position goes to, and who this process is.
@@ -162,7 +189,7 @@ def restore_position(
     if state is not None:
         position.set_state(state, allow_version=allow_version)
     else:
-        position.set_states(all_states(directory), allow_version=allow_version)
+        position.set_states(states(directory), allow_version=allow_version)
 
 
 # The handler by which Orbax saves and restores a position, and its arguments.
@@ -203,7 +230,7 @@ class PositionHandler(ocp.AsyncCheckpointHandler):
         """
         # `manager.restore(step)` without arguments cannot know a position, so it gets the states.
         if args is None or args.position is None:
-            return all_states(directory)
+            return states(directory)
         process = self._process or this_process()
         restore_position(args.position, directory, process, allow_version=args.allow_version)
         return args.position
@@ -249,8 +276,8 @@ class Restore(ocp.args.CheckpointArgs):
     As many processes as saved take each its own state; another number, or other hosts, take the
     states of all of them by `Position.set_states`, and share what is left. What is restored is the
     position itself. Without a position, as where `manager.restore(step)` is given no arguments, it
-    is the list of the states, one a host. `allow_version` is that of `Position.set_state`, `host`
-    that of `Save`.
+    is the list of the states, one a host, as `states` returns it. `allow_version` is that of
+    `Position.set_state`, `host` that of `Save`.
 
     Raises:
         DatasetError: a file is missing or damaged, or files are of several runs; the position is of

@@ -1,4 +1,4 @@
-"""The training script of the Flax guide, killed at random moments, trains as one nobody kills."""
+"""The training scripts of the Flax guide, killed at random moments, train as if nobody did it."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_images(tmp_path_factory.mktemp("data"), train=LENGTHS)
 
 
-@pytest.fixture(scope="module")
-def script(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Script:
-    text = script_of_guide("flax", "flax_train.py")
+@pytest.fixture(scope="module", params=["flax_train.py", "linen_train.py"])
+def script(
+    request: pytest.FixtureRequest, folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Script:
+    text = script_of_guide("flax", request.param)
     assert "shuffle_seed=32, buffer=1000, buffer_seed=7, epochs=3, batch=64" in text
     path = tmp_path_factory.mktemp("script") / "train.py"
     path.write_text(text)

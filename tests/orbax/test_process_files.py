@@ -40,7 +40,7 @@ def test_as_many_processes_need_their_own_file_alone(tmp_path: Path) -> None:
     files.write_state(tmp_path, Host(index=1, count=3), state)
     assert files.own_state(tmp_path, Host(index=1, count=3), Host(index=1, count=3)) == state
     with pytest.raises(DatasetError, match=r"process_0-of-3.json, process_2-of-3.json missing"):
-        files.all_states(tmp_path)
+        files.states(tmp_path)
 
 
 def test_another_number_of_processes_or_another_host_has_no_state_of_its_own(
@@ -63,7 +63,7 @@ def test_another_number_of_processes_or_another_host_has_no_state_of_its_own(
 )
 def test_there_is_a_state_a_host_in_their_order(tmp_path: Path, hosts: Any, kept: Any) -> None:
     filled(tmp_path, *(state_of(host, 3) for host in hosts))
-    assert files.all_states(tmp_path) == [state_of(host, 3) for host in kept]
+    assert files.states(tmp_path) == [state_of(host, 3) for host in kept]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_one_host_in_two_places_is_refused(tmp_path: Path, host: str | None, sai
     with pytest.raises(
         DatasetError, match=f"process_0-of-3.json and process_2-of-3.json are {said}"
     ):
-        files.all_states(tmp_path)
+        files.states(tmp_path)
 
 
 OWN, STATE = "process_0-of-1.json", state_of(None, 3)
@@ -94,6 +94,9 @@ OWN, STATE = "process_0-of-1.json", state_of(None, 3)
         ({OWN: STATE.replace(b'd": 3', b'd": 4')}, f"{OWN}: it does not match its digest"),
         ({OWN: b'{"version": 2, "last_seen_indices": {}}'}, f"{OWN}: this is not a position"),
         ({OWN: None}, f"{OWN}: cannot be read .*directory"),
+        ({"process_0.json": STATE[:-20]}, r"process_0.json: |is the file of no process"),
+        ({"process_0.json": None}, r"process_0.json: cannot be read|is the file of no process"),
+        ({"process_0.json": STATE, OWN: STATE}, r"process_0.json is the file of no process"),
     ],
 )
 @pytest.mark.parametrize("alone", [True, False])
@@ -106,6 +109,6 @@ def test_what_no_run_wrote_is_refused_by_name(
     for name, content in (made or {}).items():
         (folder / name).mkdir() if content is None else (folder / name).write_bytes(content)
     with pytest.raises(DatasetError, match=said) as refusal:
-        files.own_state(folder, Host(index=0, count=1), None) if alone else files.all_states(folder)
+        files.own_state(folder, Host(index=0, count=1), None) if alone else files.states(folder)
     assert "\n" not in str(refusal.value)
     assert re.match(rf"{re.escape(str(folder))}(/\S+)?: ", str(refusal.value))
