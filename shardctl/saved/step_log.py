@@ -1,19 +1,16 @@
 """Logs of steps: `STEP ID ID ..` a line, which a training loop appends to and `audit` reads.
 
-An id is a number, `split:id` or a tfds_id. A line `# host 0/8 time 1700000000` begins the log of a
-process, and `# file 0 NAME` gives a file a number, with which `0__38` is a tfds_id. JSON lines,
-`{"step": 5, "ids": [..]}` and `{"host": "0/8"}`, are read as well.
+An id is a number, `split:id` or a tfds_id. A line `# host 0/8` begins the log of a process; a file
+called `0-of-8.log` says so by its name. `# file 0 NAME` gives a file a number, with which `0__38`
+is a tfds_id.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from glob import escape, glob, has_magic
 from itertools import pairwise
 from typing import Any, BinaryIO
 
@@ -31,16 +28,11 @@ from shardctl.spec.host import Host, HostLike, as_host
 from shardctl.stores.stores import os_reason
 
 _BLOCK = 1 << 24  # bytes parsed at once, and the most of a line
-_JOINT = TFDS_ID_SEPARATOR.encode()
-_STEP = re.compile(r"[0-9]{1,15}")
-_CUT = b"\n# cut\n"
-# Lines that are no row of numbers: of a header, or JSON.
-_SPECIAL = re.compile(rb"^[ \t]*[#{][^\n]*\n?", re.MULTILINE)
-_WORD = re.compile(r"([^\s:]+:)?\d+(__\d+)?")
-_HEADER = re.compile(r"#\s*host\s+(\d+/\d+)(?:\s+time\s+(\d{1,12}))?")
-_FILE = re.compile(r"#\s*file\s+(\d{1,9})\s+(\S.*)")
-_DIGITS = b"0123456789 \t\r\n"
-_ENDINGS = (".log", ".jsonl", ".txt")
+_CUT = "# cut"
+_HEADERS = re.compile(rb"^(#[^\n]*\n)", re.MULTILINE)
+_HEADER = re.compile(r"#\s*(?:host\s+(\d+/\d+)|file\s+(\d{1,9})\s+(\S.*))")
+_WORD = re.compile(rf"([^\s:]+:)?\d+({TFDS_ID_SEPARATOR}\d+)?", re.ASCII)
+_HOST_OF_FILE = re.compile(r"(\d{1,6})-of-(\d{1,6})\.\w+$", re.ASCII)
 
 
 class StepLog:
@@ -50,11 +42,11 @@ class StepLog:
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     log = StepLog(f"{folder}/steps.log")
-    ...     log.log(1, [b"d-train.tfrecord-00000-of-00001__7", b"d-train.tfrecord-00000-of-00001__3"])
+    ...     log = StepLog(f"{folder}/steps.log", "0/8")
+    ...     log.log(1, [b"d-train.tfrecord-00000-of-00001__7"])
     ...     log.log(2, [5, 6])
-    ...     [line.split()[:3] for line in open(f"{folder}/steps.log")][1:]
-    [['#', 'file', '0'], ['1', '0__7', '0__3'], ['2', '5', '6']]
+    ...     open(f"{folder}/steps.log").read().splitlines()
+    ['# host 0/8', '# file 0 d-train.tfrecord-00000-of-00001', '1 0__7', '2 5 6']
     """
 
     @checked
@@ -74,10 +66,10 @@ class StepLog:
             if size := self._file.seek(0, os.SEEK_END):
                 self._file.seek(size - 1)
                 # Of the line that a kill cut off, what is left may be another id.
-                self._file.write(_CUT if self._file.read(1) != b"\n" else b"")
+                self._file.write(f"\n{_CUT}\n".encode() if self._file.read(1) != b"\n" else b"")
         except OSError as error:
             raise UsageError(f"cannot write {quoted(path, 200)}: {os_reason(error)}") from error
-        self._file.write(f"# host {as_host(host)} time {int(time.time())}\n".encode())
+        self._file.write(f"# host {as_host(host)}\n".encode())
 
     @checked
     def log(self, step: int, ids: Any = ()) -> None:
@@ -98,37 +90,38 @@ class StepLog:
             if joint and name not in self._files:
                 self._files[name] = len(self._files)
                 lines += f"# file {self._files[name]} {name}\n"
-            words.append(f"{self._files[name]}{TFDS_ID_SEPARATOR}{index}" if joint else text)
-        if not all(map(_WORD.fullmatch, words)):
+            words.append(f"{self._files[name]}{joint}{index}" if joint else text)
+        if not all(map(_WORD.fullmatch, words)) or lines.count("\n") != lines.count("# file "):
             raise UsageError(f"{quoted(' '.join(words))}: a step from 0 and ids are needed")
         self._file.write(f"{lines}{' '.join(words)}\n".encode())
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class LoggedRun:
     """What one process logged from its start, or from where its steps go back, to its end.
 
     steps, lines, sizes: of each step its number, line in the file and number of ids, int64[n].
-    codes: the codes of all ids, int64[m]; no step of the file has any where `is_bare`.
-    time: in seconds since 1970.
+    codes: the codes of all ids, int64[m]. is_bare: no step of the file has any.
     """
 
     file: str
-    host: Host | None
-    time: int | None
+    host: Host
+    is_bare: bool
     steps: Int64s
     lines: Int64s
     sizes: Int64s
     codes: Int64s
-    is_bare: bool
 
 
-def read_step_logs(paths: list[str], codes: ExampleCodes) -> tuple[list[LoggedRun], list[str]]:
+def read_step_logs(
+    paths: Sequence[str], codes: ExampleCodes, host: Host
+) -> tuple[list[LoggedRun], list[str]]:
     """Return what logs hold, process by process, and what surprises in them.
 
     Args:
-        paths: files, folders of logs, patterns, `-` for stdin.
+        paths: files, folders whose files `*.log` are meant, `-` for stdin.
         codes: of the examples that may be named.
+        host: of logs that do not say theirs.
 
     Raises:
         DatasetError: a file cannot be read or has no step, or a line is ill-formed; the text names
@@ -137,59 +130,51 @@ def read_step_logs(paths: list[str], codes: ExampleCodes) -> tuple[list[LoggedRu
     runs: list[LoggedRun] = []
     warnings: list[str] = []
     for path in paths:
-        names = [path]
-        if os.path.isdir(path) or (has_magic(path) and not os.path.exists(path)):
-            pattern = os.path.join(escape(path), "*") if os.path.isdir(path) else path
-            names = sorted(name for name in glob(pattern) if name.endswith(_ENDINGS))
+        names: Sequence[str] = [path]
+        if os.path.isdir(path):
+            names = sorted(os.path.join(path, name) for name in os.listdir(path))
+            names = [name for name in names if name.endswith(".log")]
         for name in names:
-            reader = _Reader(printable(name), codes)
             try:
                 with open_stream(name) as file:
-                    reader.read(file)
+                    runs += _Reader(printable(name), codes, host, warnings).runs(file)
             except (OSError, ValueError) as error:
                 why = os_reason(error) if isinstance(error, OSError) else "no path holds a NUL"
                 raise DatasetError(f"cannot read {quoted(name, 200)}: {why}") from error
-            runs += reader.runs()
-            warnings += reader.warnings
     if not runs:
-        raise DatasetError(
-            f"no step in {choices(paths)}: lines are STEP ID ID .., in files "
-            f"{', '.join(_ENDINGS)} of a folder"
-        )
+        raise DatasetError(f"no step in {choices(paths)}: lines are STEP ID ID .., in files *.log")
     return runs, warnings
 
 
 class _Reader:
     """The steps of one file, block by block."""
 
-    def __init__(self, shown: str, codes: ExampleCodes) -> None:
-        self._shown, self._codes, self._number = shown, codes, 1  # the next line
+    def __init__(self, shown: str, codes: ExampleCodes, host: Host, warnings: list[str]) -> None:
+        self._shown, self._codes, self._warnings = shown, codes, warnings
+        self._number = 1  # of the next line
         self._names: dict[str, tuple[int, int]] = {}  # files -> first code, length
-        # Processes that said who they are, the first of which said nothing.
-        self._processes: list[tuple[Host | None, int | None]] = [(None, None)]
+        named = _HOST_OF_FILE.search(shown)
+        # Processes that said who they are, after the one that did not.
+        self._hosts = [Host(index=int(named[1]), count=int(named[2])) if named else host]
         self._pieces: list[tuple[Int64s, ...]] = []  # process, steps, lines, sizes; codes
         self._cut: list[int] = []
-        self.warnings: list[str] = []
 
-    def read(self, file: BinaryIO) -> None:
-        """Read all lines."""
+    def runs(self, file: BinaryIO) -> Iterator[LoggedRun]:
+        """Yield what is read, parted where a process began or the step is no higher."""
         while block := file.read(_BLOCK):
             block += b"" if block.endswith(b"\n") else file.readline(_BLOCK)
             whole = block.rfind(b"\n") + 1
+            for text in _HEADERS.split(block[:whole]):
+                if text.startswith(b"#"):
+                    self._header(text.decode("utf-8", "replace").strip())
+                elif text.strip() and not self._numbers(text):
+                    lines = enumerate(text.split(b"\n"))
+                    self._numbers(b"\n".join(self._plain(*one) for one in lines), are_codes=True)
+                self._number += text.count(b"\n")
             if len(block) - whole >= _BLOCK:
-                raise self._wrong(f"a line of more than {_BLOCK} bytes", block.count(b"\n"))
-            start = 0
-            for special in _SPECIAL.finditer(block, 0, whole):
-                self._take(block[start : special.start()])
-                self._special(special[0])
-                self._number += 1
-                start = special.end()
-            self._take(block[start:whole])
+                raise self._wrong(f"more than {_BLOCK} bytes without a line end")
             if whole < len(block):
-                self._is_cut(self._number)
-
-    def runs(self) -> Iterator[LoggedRun]:
-        """Yield what is read, parted where a process began or the step is no higher."""
+                self._cut_off(self._number)
         if not self._pieces:
             return
         process, steps, lines, sizes, codes = map(np.concatenate, zip(*self._pieces, strict=True))
@@ -199,63 +184,37 @@ class _Reader:
         cuts = np.flatnonzero((np.diff(steps) <= 0) | (np.diff(process) != 0)) + 1
         ends = np.concatenate([[0], np.cumsum(sizes)])
         for start, stop in pairwise([0, *cuts.tolist(), len(steps)] if len(steps) else []):
-            host, when = self._processes[process[start]]
-            yield LoggedRun(
-                file=self._shown,
-                host=host,
-                time=when,
-                steps=steps[start:stop],
-                lines=lines[start:stop],
-                sizes=sizes[start:stop],
-                codes=codes[ends[start] : ends[stop]],
-                is_bare=not len(codes),
-            )
+            host, own = self._hosts[process[start]], codes[ends[start] : ends[stop]]
+            rows = (one[start:stop] for one in (steps, lines, sizes))
+            yield LoggedRun(self._shown, host, not len(codes), *rows, own)
 
-    def _is_cut(self, line: int) -> None:
+    def _cut_off(self, line: int) -> None:
         self._cut.append(line)
         why = "it is left out, as of a process that was killed"
-        self.warnings.append(f"{self._shown}, line {line}, was cut off; {why}")
+        self._warnings.append(f"{self._shown}, line {line}, was cut off; {why}")
 
     def _wrong(self, rule: object, lines: int = 0) -> DatasetError:
         return DatasetError(f"{self._shown}, line {self._number + lines}: {rule}")
 
-    def _take(self, text: bytes) -> None:
-        """Take lines of steps: those of numbers alone as they are."""
-        if text.strip() and not self._numbers(text):
-            lines = enumerate(text.split(b"\n"))
-            self._numbers(b"\n".join(self._plain(*line) for line in lines), are_codes=True)
-        self._number += text.count(b"\n")
-
     def _numbers(self, text: bytes, *, are_codes: bool = False) -> bool:
         """Take lines of numbers; return False, and take none, if there is anything else in them."""
-        pairs, spaced = text.count(_JOINT), text.replace(_JOINT, b" ")
-        if spaced.translate(None, _DIGITS) or re.search(rb"\d{19}|(?<!\d)__|__(?!\d)", text):
+        if text.translate(None, b"0123456789 \t\r\n") or re.search(rb"\d{19}", text):
             return False
-        numbers = np.fromstring(spaced, np.int64, sep=" ")
-        data = np.frombuffer(spaced, np.uint8)
+        numbers = np.fromstring(text, np.int64, sep=" ")
+        is_digit = np.frombuffer(text, np.uint8) > ord(" ")
         # A number begins where a digit follows a blank.
-        starts = np.flatnonzero(np.diff(data > ord(" "), prepend=False) & (data > ord(" ")))
-        in_line = np.bincount(np.searchsorted(np.flatnonzero(data == ord("\n")), starts))
+        starts = np.flatnonzero(is_digit & np.diff(is_digit, prepend=False))
+        line_ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
+        in_line = np.bincount(np.searchsorted(line_ends, starts))
         rows = np.flatnonzero(in_line)
         sizes = in_line[rows] - 1
         firsts = np.cumsum(sizes + 1) - sizes - 1
         steps, codes = numbers[firsts], np.delete(numbers, firsts)
-        if pairs:
-            # A file's number and an index in it: codes[::2] and codes[1::2].
-            first, length = np.array(
-                [self._names.get(str(k), (0, 0)) for k in range(len(self._names) + 1)], np.int64
-            ).T
-            if len(codes) != 2 * pairs or (sizes % 2).any() or codes[::2].max() >= len(first):
-                return False
-            files, index, sizes = codes[::2], codes[1::2], sizes // 2
-            if (index >= length[files]).any():
-                return False
-            codes = first[files] + index
-        # Numbers that are no ids are looked at one by one, for the message.
-        are_codes |= pairs > 0 or not self._codes.several_splits or not len(codes)
+        # What is no step or id is looked at word by word, for the message.
+        are_codes |= not self._codes.several_splits or not len(codes)
         if steps.max() >= ENDLESS or not are_codes or codes.max(initial=0) >= self._codes.num_codes:
             return False
-        process = np.full(len(rows), len(self._processes) - 1)
+        process = np.full(len(rows), len(self._hosts) - 1)
         self._pieces.append((process, steps, self._number + rows, sizes, codes))
         return True
 
@@ -263,11 +222,11 @@ class _Reader:
         """Return a line with the codes of its ids."""
         try:
             step, *ids = line.decode("utf-8").split() or [""]
-            if step and (not _STEP.fullmatch(step) or int(step) >= ENDLESS):
+            if step and not (re.fullmatch("[0-9]{1,15}", step) and int(step) < ENDLESS):
                 raise UsageError(f"{quoted(step)} is no step: a line is STEP ID ID ..")
             return " ".join([step, *map(str, map(self._code, ids))]).encode()
         except (UsageError, UnicodeDecodeError) as error:
-            raise self._wrong(error, at) from None
+            raise self._wrong(printable(str(error)), at) from None
 
     def _code(self, text: str) -> int:
         name, joint, index = text.rpartition(TFDS_ID_SEPARATOR)
@@ -286,22 +245,14 @@ class _Reader:
         split, shard, _ = (int(one[0]) for one in self._codes.places(np.array([code], np.int64)))
         self._names[word] = code, self._codes.dataset.splits[split].shard_lengths[shard]
 
-    def _special(self, line: bytes) -> None:
-        """Take a header, or a line of JSON."""
-        text = line.decode("utf-8", "replace").strip()
-        if text == _CUT.decode().strip():
-            self._is_cut(self._number - 1)
-        try:
-            value = json.loads(text) if text.startswith("{") else {}
-            header = _HEADER.fullmatch(text)
-            if header or "host" in value:
-                host, when = header.groups() if header else (str(value["host"]), None)
-                self._processes.append((Host.parse(host), when and int(when)))
-            elif named := _FILE.fullmatch(text):
-                self._name(*named.groups())
-            if "step" in value:
-                words = map(str, [value["step"], *value.get("ids", ())])
-                text = " ".join(word.replace("\n", " ") for word in words)
-                self._take(text.encode())  # without a line end, which is counted below
-        except (UsageError, ValueError, TypeError, RecursionError) as error:
-            raise self._wrong(printable(str(error))) from None
+    def _header(self, text: str) -> None:
+        if text == _CUT:
+            self._cut_off(self._number - 1)
+        if header := _HEADER.fullmatch(text):
+            try:
+                if header[1]:
+                    self._hosts.append(Host.parse(header[1]))
+                else:
+                    self._name(header[2], header[3])
+            except UsageError as error:
+                raise self._wrong(error) from None

@@ -6,7 +6,6 @@ import os
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from shardctl.saved.resume_plan import RunSegment
 from shardctl.saved.step_log import LoggedRun, read_step_logs
 from shardctl.settings import read_settings
 from shardctl.settings.keywords import OrderSettings, Unpack
+from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.resume.hosts import old_orders
 from shardctl.verbs.resume.stopped_hosts import shared_run
@@ -34,7 +34,7 @@ _FIELDS = "kind epoch host step position expected trained log line"
 _MOST = 1 << 27  # positions of a host that are compared; each takes some 100 bytes
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class AuditedEpoch:
     """What was trained on in an epoch, by one host ("0/8") or by all; numbers of examples.
 
@@ -48,12 +48,12 @@ class AuditedEpoch:
 
     epoch: int
     host: str
-    trained: int
-    rolled_back: int
     again: int
     foreign: int
     never: int
     out_of_turn: int | None
+    rolled_back: int
+    trained: int
 
     @property
     def once(self) -> int:
@@ -61,7 +61,7 @@ class AuditedEpoch:
         return self.trained - self.again - self.foreign
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class AuditedRun:
     """One start of one process: its steps, and how many of them the next start rolled back.
 
@@ -107,13 +107,13 @@ class Audit(Tabular):
         return in_short(self, f"{self.order.dataset.title} {self.spec}", trained, said)
 
 
-@dataclass(kw_only=True, eq=False)
+@dataclass(eq=False)
 class _Stream:
     """What a host is to read from step `start` on, and what it logged.
 
+    until: the first step that other hosts made, None where none did.
     codes, epochs: of its positions up to the end of the last epoch that was begun, int64[n].
-    bounds: where each step begins, and where the last one ends. until: the first step, of these,
-        that other hosts made, None where none did.
+    bounds: where each step begins, and where the last one ends.
     """
 
     host: Host
@@ -132,7 +132,6 @@ def audit(
     spec: str | None = None,
     settings: read_settings.SettingsLike | None = None,
     *,
-    hosts: int | None = None,
     first_step: int | None = None,
     **keywords: Unpack[OrderSettings],
 ) -> Audit:
@@ -143,7 +142,6 @@ def audit(
         logs: files of `STEP ID ID ..` lines, as `StepLog` writes them, folders of them or patterns.
         spec: what is read; None is `train`, else the only split.
         settings, keywords: how it is read: a ReadSettings, a dict of its values, or keywords.
-        hosts: how many hosts wrote logs that do not say it, a file each, host 0 first.
         first_step: the number of the first step; None is 1 where the logs begin with 1, else 0.
 
     Returns:
@@ -157,160 +155,121 @@ def audit(
     """
     del keywords
     dataset, settings = as_dataset(dataset), read_settings.as_settings(settings)
-    reason = None
+    unknown = None
     try:
         planned = plan_order(dataset, spec, settings)
     except UnpredictableOrderError as error:
-        reason = error
+        unknown = error
         planned = plan_order(dataset, spec, read_settings.with_stand_in_seeds(settings)[0])
-    order, settings = planned.order, planned.order.settings
     paths = [logs] if isinstance(logs, str | os.PathLike) else logs
-    runs, warnings = read_step_logs(list(map(os.fspath, paths)), order.codes)
-    eras = _eras(_with_hosts(runs, hosts, settings.host))
-    assumed = list(order.assumptions)
-    if reason is not None:
-        if len(eras) > 1 or any(run.is_bare for run in runs) or not order.has_epochs:
-            raise reason
-        assumed.append(f"how often is compared, and not the order: {reason}")
+    alone = settings.host or Host(index=0, count=1)
+    runs, warnings = read_step_logs(list(map(os.fspath, paths)), planned.order.codes, alone)
+    if settings.host is not None and any(run.host != alone for run in runs):
+        raise refused("{host!}: the logs are of other hosts", host=alone)
+    counts = {run.host.count: 0 for run in sorted(runs, key=lambda run: int(run.steps[0]))}
+    eras = [[run for run in runs if run.host.count == count] for count in counts]
+    assumed = list(planned.order.assumptions)
+    if unknown is not None:
+        if len(eras) > 1 or any(run.is_bare for run in runs) or not planned.order.has_epochs:
+            raise unknown
+        assumed.append(f"how often is compared, and not the order: {unknown}")
     least = min(int(run.steps[0]) for run in runs)
     base = int(least == 1) if first_step is None else first_step
     if least < base:
         raise refused("{first_step!}: the logs have step {}", least, first_step=base)
     if first_step is None:
         assumed.append(f"the run begins with step {base}")
-    if not order.has_steps:
-        sizes, counts = np.unique(np.concatenate([run.sizes for run in runs]), return_counts=True)
-        batch = int(sizes[counts.argmax()])
-        if not batch or settings.stages is not None or not settings.takes("batch"):
-            raise UsageError(order.why_no_steps)
-        planned = planned.with_settings(replace(settings, batch=batch))
-        assumed.append(f"--batch {batch}, as most steps have")
     streams = _streams(planned, eras, base, assumed)
-    return _compared(planned, streams, assumed, warnings, known=reason is None)
-
-
-def _with_hosts(
-    runs: Sequence[LoggedRun], hosts: int | None, alone: Host | None
-) -> list[LoggedRun]:
-    """Return runs that say of which host they are; logs without that are of host 0, 1, .."""
-    unnamed = list(dict.fromkeys(run.file for run in runs if run.host is None))
-    if hosts is not None and len(unnamed) != hosts:
-        raise refused("{hosts!}: {} logs do not say their host", len(unnamed), hosts=hosts)
-    if alone is not None and any(run.host not in (None, alone) for run in runs):
-        raise refused("{host!}: the logs say that they are of other hosts", host=alone)
-    if hosts is None:
-        return [replace(run, host=run.host or alone or Host(index=0, count=1)) for run in runs]
-    given = {file: Host(index=at, count=hosts) for at, file in enumerate(unnamed)}
-    return [replace(run, host=run.host or given[run.file]) for run in runs]
-
-
-def _eras(runs: Sequence[LoggedRun]) -> list[list[LoggedRun]]:
-    """Return runs by the number of hosts at their time, in the order of time."""
-    if all(run.time for run in runs):
-        runs = sorted(runs, key=lambda run: run.time or 0)
-        cuts = [at for at, (a, b) in enumerate(pairwise(runs), 1) if _count(a) != _count(b)]
-        return [list(runs[a:b]) for a, b in pairwise([0, *cuts, len(runs)])]
-    counts = list(dict.fromkeys(map(_count, runs)))
-    for one, other in pairwise(runs):
-        if one.file == other.file and counts.index(_count(one)) > counts.index(_count(other)):
-            raise UsageError(
-                f"{other.file}, line {other.lines[0]}: {_count(other)} hosts again; when is said "
-                "by lines '# host I/N time SECONDS', which StepLog writes"
-            )
-    return [[run for run in runs if _count(run) == count] for count in counts]
-
-
-def _count(run: LoggedRun) -> int:
-    return 1 if run.host is None else run.host.count
+    return _compared(planned, streams, assumed, warnings, known=unknown is None)
 
 
 def _streams(
     planned: PlannedOrder, eras: Sequence[list[LoggedRun]], base: int, assumed: list[str]
 ) -> list[_Stream]:
-    """Return what each host is to read, era by era, beside what it logged."""
-    settings, stretches, found = planned.order.settings, [], []
+    """Return what each host is to read beside what it logged; in each era there are other hosts."""
+    given, stretches, found = planned.order.settings, [], []
     starts = [base, *(min(int(run.steps[0]) for run in era) for era in eras[1:]), None]
     if len(eras) > 1 and not isinstance(planned.order, ReaderOrder):
         raise UsageError(
             "the number of hosts changes: how stages and other loaders share what is left is not "
             "known; audit the logs of each number alone"
         )
-    for era, (start, stop) in zip(eras, pairwise(starts), strict=True):
-        count, orders = _count(era[0]), [planned]
+    for era, start, stop in zip(eras, starts, starts[1:], strict=False):
+        settings, count = given, era[0].host.count
+        if stop is not None and max(int(run.steps[0]) for run in era) >= stop:
+            raise UsageError(f"{count} hosts again after step {stop}; audit what follows alone")
+        if stretches or not planned.order.has_steps:
+            settings = _with_batch(planned.order, settings, era)
+            assumed.append(f"from step {start} on batches of {settings.batch}, as most steps have")
+        orders = [planned.with_settings(settings) if settings != given else planned]
         if count > 1 and settings.host is None:
             orders = old_orders(planned.dataset_as_given, planned.spec, settings, count)
-        by_host: dict[Host, list[LoggedRun]] = {}
-        for run in era:
-            by_host.setdefault(run.host or Host(index=0, count=1), []).append(run)
-        for host, own in sorted(by_host.items(), key=lambda item: item[0].index):
-            order = orders[host.index if len(orders) > 1 else 0].order
+        for host in sorted({run.host for run in era}, key=lambda host: host.index):
+            own = [run for run in era if run.host == host]
+            order = orders[host.index % len(orders)].order
             last = max(int(run.steps[-1]) for run in own) - start
-            if stretches:
-                read = _of_shared(planned, order, stretches, last, own[0])
-            else:
-                read = _of_order(order, last, own[0])
-            codes, epochs, bounds = read
-            until = None if stop is None else stop - start
-            found.append(
-                _Stream(
-                    host=host,
-                    start=start,
-                    until=until,
-                    runs=own,
-                    codes=codes,
-                    epochs=epochs,
-                    bounds=bounds,
-                )
-            )
+            read = _of_shared if stretches else _of_order
+            columns = read(planned, order, stretches, last)
+            found.append(_Stream(host, start, stop, own, *columns))
         if stop is not None:
-            done, batch = stop - start, settings.batch
-            sizes = [one.order.num_examples for one in orders]
-            consumed = tuple(min(done * (batch or 1), size) for size in sizes)
-            made = {"batch": batch, "host_by": settings.host_by, "alone": count == 1}
+            consumed = tuple(
+                min((stop - start) * (settings.batch or 1), one.order.num_examples)
+                for one in orders
+            )
+            made = {"batch": settings.batch, "host_by": settings.host_by, "alone": count == 1}
             stretches.append(RunSegment(consumed=consumed, **made))
             assumed.append(f"hosts share what is left at step {stop} as resume --to-hosts plans it")
     return found
 
 
-def _of_order(order: Order, last: int, run: LoggedRun) -> tuple[Int64s, Int64s, Int64s]:
+def _with_batch(order: Order, settings: ReadSettings, runs: Sequence[LoggedRun]) -> ReadSettings:
+    sizes, counts = np.unique(np.concatenate([run.sizes for run in runs]), return_counts=True)
+    batch = int(sizes[counts.argmax()])
+    if not batch or settings.stages is not None or not settings.takes("batch"):
+        raise UsageError(order.why_no_steps)
+    return replace(settings, batch=batch)
+
+
+def _of_order(
+    planned: PlannedOrder, order: Order, stretches: Sequence[RunSegment], last: int
+) -> tuple[Int64s, Int64s, Int64s]:
     """Return codes and epochs of an order to the end of a step's epoch, and where steps are."""
+    del planned, stretches
     if order.num_steps is not None and last >= order.num_steps:
         raise UsageError(
-            f"{run.file}: step {last}, counted from 0, and the order has {order.num_steps} steps; "
-            "give --epochs N of ds.repeat(N), or audit the log of each iteration with --pass"
+            f"the logs have {last + 1} steps, and the order {order.num_steps}; give --epochs N of "
+            "ds.repeat(N), or audit the log of each iteration with --pass-index"
         )
-    stop = order.positions_in_step(last).stop
-    whole = stop
+    stop = whole = order.positions_in_step(last).stop
     if order.has_epochs and not order.is_endless and stop < order.num_examples:
         after = int(order.epoch_of([stop - 1])[0]) + 1
         positions = range(order.num_examples)
         whole = bisect_left(positions, after, stop, key=lambda at: int(order.epoch_of([at])[0]))
-    _check_size(whole)
-    at = np.arange(whole)
+    at = _positions(whole)
     bounds = np.searchsorted(order.steps_of(at[:stop])[0], np.arange(last + 2))
     return order.read(0, whole), order.epoch_of(at), bounds
 
 
 def _of_shared(
-    planned: PlannedOrder, order: Order, stretches: Sequence[RunSegment], last: int, run: LoggedRun
+    planned: PlannedOrder, order: Order, stretches: Sequence[RunSegment], last: int
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Return the same of a host that shares what is left of the epoch, then whole epochs."""
+    """Return the same of a host that shares what is left of an epoch, and then whole epochs."""
     shared = shared_run(planned.resolved, order.settings, stretches)
     batch, rest, size = order.settings.batch or 1, shared.rest.size, max(order.epoch_size, 1)
     if last * batch >= shared.num_examples:
-        raise UsageError(f"{run.file}: {last + 1} steps since the hosts changed are too many")
+        raise UsageError(f"{last + 1} steps after the hosts changed, and there are fewer")
     stop = min((last + 1) * batch, shared.num_examples)
     whole = min(rest + -(-max(stop - rest, 0) // size) * size, shared.num_examples)
-    _check_size(whole)
-    at = np.arange(whole)
+    at = _positions(whole)
     epochs = shared.rest.epoch + np.where(at < rest, 0, 1 + (at - rest) // size)
-    bounds = np.minimum(np.arange(last + 2) * batch, shared.num_examples)
+    bounds = np.minimum(np.arange(last + 2) * batch, stop)
     return np.concatenate([at[:0], *shared.chunks(0, whole)]), epochs, bounds
 
 
-def _check_size(count: int) -> None:
+def _positions(count: int) -> Int64s:
     if count > _MOST:
-        raise UsageError(f"{count:,} examples to compare, of at most {_MOST:,}; audit a part")
+        raise UsageError(f"{count:,} examples of a host, of at most {_MOST:,}; audit a part")
+    return np.arange(count)
 
 
 def _compared(
@@ -334,7 +293,7 @@ def _compared(
         for run in reversed(stream.runs):
             steps = run.steps - stream.start
             kept = run.steps < following
-            kept &= True if stream.until is None else steps < stream.until
+            kept &= stream.until is None or run.steps < (stream.until or 0)
             room = stream.bounds[steps + 1] - stream.bounds[steps]
             sizes = room if run.is_bare else run.sizes
             # Of each id: its line, its index in that, the position that it stands for.
@@ -355,21 +314,13 @@ def _compared(
             missing = int(steps[-1] - steps[0]) + 1 - len(steps)
             if following < ENDLESS:
                 missing += max(following - int(run.steps[-1]) - 1, 0)
-            runs.append(
-                AuditedRun(
-                    log=run.file,
-                    line=int(run.lines[0]),
-                    host=str(stream.host),
-                    first_step=int(run.steps[0]),
-                    last_step=int(run.steps[-1]),
-                    num_rolled_back=int((~kept).sum()),
-                    num_missing=missing,
-                )
-            )
+            ends, gone = run.steps[[0, -1]].tolist(), int((~kept).sum())
+            where = (run.file, int(run.lines[0]), str(stream.host))
+            runs.append(AuditedRun(*where, *ends, gone, missing))
             reached = max(reached, int(steps[kept].max(initial=-1)) + 1)
             following = min(following, int(run.steps[0]))
         if stream.until is not None:
-            reached = min(stream.until, len(stream.bounds) - 1)
+            reached = min(stream.until - stream.start, len(stream.bounds) - 1)
         stop = int(stream.bounds[reached])
         if not known and stop < len(stream.codes):
             # Of an epoch that has not ended it is not known what is due.
@@ -438,26 +389,16 @@ def _epochs(
     np.add.at(counts, (trained[0], trained[1], 4 + trained[2]), trained[3])
 
     def audited(epoch: int, host: str, numbers: Int64s) -> AuditedEpoch:
-        again, foreign, never, out_of_turn, rolled_back, kept = numbers.tolist()
-        return AuditedEpoch(
-            epoch=epoch,
-            host=host,
-            trained=kept,
-            rolled_back=rolled_back,
-            again=again,
-            foreign=foreign,
-            never=never,
-            out_of_turn=out_of_turn if known else None,
-        )
+        again, foreign, never, out_of_turn, *others = numbers.tolist()
+        turns = out_of_turn if known else None
+        return AuditedEpoch(epoch, host, again, foreign, never, turns, *others)
 
     hosts = [
-        audited(epoch, str(stream.host), counts[epoch, at])
-        for epoch in range(num_epochs)
-        for at, stream in enumerate(streams)
-        if counts[epoch, at].any()
+        audited(epoch, str(streams[at].host), counts[epoch, at])
+        for epoch, at in np.argwhere(counts.any(axis=2)).tolist()
     ]
-    every = [audited(epoch, "all", counts[epoch].sum(axis=0)) for epoch in range(num_epochs)]
-    return tuple(one for one in every if one.trained + one.never + one.rolled_back), tuple(hosts)
+    every = [(epoch, counts[epoch].sum(axis=0)) for epoch in range(num_epochs)]
+    return tuple(audited(at, "all", n) for at, n in every if n.any()), tuple(hosts)
 
 
 def _records(
@@ -467,20 +408,13 @@ def _records(
 
     def ids(found: Int64s) -> list[object]:
         named = codes.ids(np.maximum(found, 0))
-        return [None if one < 0 else name for one, name in zip(found.tolist(), named, strict=True)]
+        return [name if code >= 0 else None for code, name in zip(found, named, strict=True)]
 
     def columns(start: int, stop: int) -> list[list[object]]:
         kind, epoch, host, step, position, expected, trained, log, line = rows[:, start:stop]
-        return [
-            [KINDS[one] for one in kind.tolist()],
-            epoch.tolist(),
-            [hosts[one] for one in host.tolist()],
-            step.tolist(),
-            position.tolist(),
-            ids(expected),
-            ids(trained),
-            [None if one < 0 else logs[one] for one in log.tolist()],
-            [one or None for one in line.tolist()],
-        ]
+        texts = [[names[at] for at in one] for names, one in ((KINDS, kind), (hosts, host))]
+        numbers = epoch.tolist(), step.tolist(), position.tolist()
+        where = [logs[at] if at >= 0 else None for at in log], [at or None for at in line.tolist()]
+        return [texts[0], numbers[0], texts[1], *numbers[1:], ids(expected), ids(trained), *where]
 
     return Records(rows.shape[1], _FIELDS, columns)

@@ -2,7 +2,6 @@
 """`shardctl audit`: what a run was trained on, by its logs."""
 
 import os
-from glob import has_magic
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +9,7 @@ import typer
 from shardctl.cli import output
 from shardctl.cli.options.dataset import DatasetOptions
 from shardctl.cli.options.order import OrderOptions, asked_for
-from shardctl.cli.options.shared import Number, argument, number
+from shardctl.cli.options.shared import argument, number
 from shardctl.errors import UsageError
 
 FORMATS = output.formats_of("audit", pictures=True)
@@ -21,7 +20,6 @@ def audit(
     reading: OrderOptions,
     out: output.OutputOptions,
     logs: Annotated[list[str] | None, argument()] = None,
-    hosts: Number = None,
     first_step: Annotated[Any, number(minimum=0)] = None,
     every_row: output.AllOption = False,
     picture: output.PictureOption = None,
@@ -34,11 +32,10 @@ def audit(
     differs; -f csv lists it.
 
     Arguments:
-      logs LOG.. [SPEC]: Files, folders of *.log, patterns, - for stdin; then the split or slice
+      logs LOG.. [SPEC]: Files, folders of *.log, - for stdin; then the split or slice
         [default: train].
 
     Options:
-      --hosts N: The logs are of N hosts, a file each in this order; not where the logs say it.
       --first-step S: The first step of the run is step S [default: 1 if the logs begin so, else 0].
 
     Examples:
@@ -50,14 +47,13 @@ def audit(
     from shardctl.verbs.audit.answer import audit as audit_logs
 
     words = logs or []
-    specs = [word for word in words if not (word == "-" or os.path.exists(word) or has_magic(word))]
-    specs += [word for word in words if "[" in word and not os.path.exists(word)]
+    specs = [word for word in words if not (word == "-" or os.path.exists(word))]
     paths = [word for word in words if word not in specs]
     if not paths or len(specs) > 1:
         raise UsageError(f"give a log that is there, and at most one split or slice: not {specs}")
     dataset, settings = asked_for(source, reading)
     spec = specs[0] if specs else None
-    found = audit_logs(dataset, paths, spec, settings, hosts=hosts, first_step=first_step)
+    found = audit_logs(dataset, paths, spec, settings, first_step=first_step)
     output.warn(found.warnings)
     FORMATS.write(out, found, every_row=every_row, picture=picture)
     if not found.equal:
