@@ -36,6 +36,8 @@ After an interruption
     resume_loader(..)                      an older name of resume
     resume_on_hosts(.., hosts=, to_hosts=) the same with another number of hosts
     resume_unseen(.., seen=)               what a log of the examples seen leaves to read
+    audit(DATASET, LOGS, SPEC, ..)         what a run was trained on twice, never, out of turn
+    StepLog(path, host=)                   the log of a training loop, for audit: log(step, ids)
     prove(DATASET, PLAN)                   whether a plan loses, repeats or moves an example
     read_plan(path)                        the plan that `shardctl resume -o FILE` wrote
 

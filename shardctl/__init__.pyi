@@ -28,11 +28,14 @@ from shardctl.order.plan_order import PlannedOrder as PlannedOrder, plan_order a
 from shardctl.saved.resume_plan import HostShare as HostShare, PlanListing as PlanListing
 from shardctl.saved.resume_plan import ResumePlan as ResumePlan
 from shardctl.saved.snapshot import Snapshot as Snapshot
+from shardctl.saved.step_log import StepLog as StepLog
 from shardctl.settings.read_settings import ReadSettings as ReadSettings
 from shardctl.spec.host import Host as Host
 from shardctl.spec.subsplit import FileInstruction as FileInstruction
 from shardctl.tfds.inspecting.inspect import inspect as inspect
 from shardctl.tfds.verifying.verify import verify as verify
+from shardctl.verbs.audit.answer import Audit as Audit, AuditedEpoch as AuditedEpoch
+from shardctl.verbs.audit.answer import AuditedRun as AuditedRun, audit as audit
 from shardctl.verbs.diff.answer import Diff as Diff, PinnedOrder as PinnedOrder
 from shardctl.verbs.diff.causes import Cause as Cause
 from shardctl.verbs.diff.plans import PlansDiff as PlansDiff

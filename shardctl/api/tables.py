@@ -23,6 +23,7 @@ _ROWS_SHOWN = 30  # that a notebook shows of a long table
 # what its functions are named after.
 # By name and not by class, so that importing this loads no verb.
 _VIEWS = {
+    "Audit": "audit.view:audit",
     "DatasetList": "list.view:list",
     "Diff": "diff.view:diff",
     "Evaluation": "eval.view:eval",

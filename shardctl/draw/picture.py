@@ -278,6 +278,7 @@ def _padded(text: str, width: int) -> str:
 
 # The class of an answer -> its verb, and its drawer in `picture.py` there.
 DRAWERS = {
+    "Audit": "audit:audit_pictures",
     "Evaluation": "eval:eval_pictures",
     "HostsPlan": "hosts:hosts_pictures",
     "Layout": "layout:layout_pictures",

@@ -1,0 +1,1 @@
+"""Whether an evaluation sees every example, and ends."""

@@ -1,0 +1,65 @@
+"""An audit as tables, a document, and rows of what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+
+from shardctl.base.columns import Records, picked
+from shardctl.base.text import counted
+from shardctl.draw import tables
+from shardctl.draw.step_rows import heading, order_head, pipeline_line, pipeline_record
+from shardctl.files.documents import Document
+from shardctl.verbs.audit.answer import Audit
+
+_OF_EPOCH = "trained once again foreign never out_of_turn rolled_back"
+_OF_RUN = "log line host first_step last_step num_rolled_back num_missing"
+_ROWS = 8  # shown on a terminal
+
+
+def audit_table(audit: Audit, screen: tables.Screen) -> Iterator[str]:
+    """Yield what was trained on by epoch and host, the starts, and the first of what differs."""
+    yield from heading(pipeline_line(audit.spec, audit.order), audit.assumed, screen, "bold")
+    # A blank of a heading is one `_`, of a field its own.
+    named = "out_of_turn=out_of_turn rolled_back=rolled_back"
+    shown = tables.columns(f"epoch <host trained once again foreign never {named}")
+    rows = sorted((*audit.epochs, *audit.hosts), key=attrgetter("epoch"))
+    yield tables.table(shown, tables.cells_of(shown, rows), screen, keep=4 * _ROWS)
+    if screen.pictures:
+        from shardctl.draw.picture import picture_lines
+
+        yield from ("\n", *picture_lines(audit, screen))
+    starts = tables.columns(
+        "<log line <host first_step=first last_step=last num_rolled_back=rolled_back "
+        "num_missing=missing"
+    )
+    yield f"\nsteps of {counted(len(audit.runs), 'start')}\n"
+    yield tables.table(starts, tables.cells_of(starts, audit.runs), screen, keep=_ROWS)
+    if audit.equal:
+        yield "\nevery example that was due was trained on once, in turn\n"
+        return
+    yield "\nthe first of each kind of difference\n"
+    firsts = tables.columns("<kind epoch <host step position <expected <trained <log line")
+    cells = [[tables.cell_of(one[c.field], c) for c in firsts] for one in audit.first]
+    yield tables.table(firsts, cells, screen)
+
+
+def audit_document(audit: Audit) -> Document:
+    """Return the document of `audit`."""
+    return {
+        **order_head("audit", audit.order),
+        "spec": audit.spec,
+        "pipeline": pipeline_record(audit.order),
+        "assumed": list(audit.assumed),
+        **picked(audit, "equal"),
+        "epochs": [picked(one, f"epoch {_OF_EPOCH}") for one in audit.epochs],
+        "hosts": [picked(one, f"epoch host {_OF_EPOCH}") for one in audit.hosts],
+        "starts": [picked(one, _OF_RUN) for one in audit.runs],
+        "first_differences": list(audit.first),
+        "num_differences": len(audit.differences),
+    }
+
+
+def audit_rows(audit: Audit) -> Records:
+    """Return the record of each difference."""
+    return audit.differences
