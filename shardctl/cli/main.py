@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # The order is that of the help page.
 COMMANDS = (
     *("layout", "plan", "simulate", "locate", "resume", "hosts", "eval", "quality", "report"),
-    *("lint", "snapshot", "diff", "verify", "index", "inspect", "list", "init", "config"),
+    *("lint", "snapshot", "diff", "verify", "rehearse", "index", "inspect", "list", "init", "config"),
     *("demo", "completion", "help"),
 )
 
