@@ -58,6 +58,7 @@ Checks
     diff(A, B)                             where and why two snapshots or plans differ, or their
                                            files; without B a snapshot and the current order
     verify(DATASET, SPEC, SETTINGS)        the order compared with the one that TensorFlow reads
+    rehearse(DATASET, SPEC, .., hosts=)    a run in TensorFlow stopped and resumed: nothing lost?
     verify_files(DATASET, SPLIT..)         every record of every file, without TensorFlow
     beam_runner(OPTION..)                  a Beam pipeline, as runner= of verify_files and index
     inspect(TF_DATASET, loop=)             the stages of a real tf.data.Dataset, or of an object of

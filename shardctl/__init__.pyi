@@ -33,6 +33,7 @@ from shardctl.settings.read_settings import ReadSettings as ReadSettings
 from shardctl.spec.host import Host as Host
 from shardctl.spec.subsplit import FileInstruction as FileInstruction
 from shardctl.tfds.inspecting.inspect import inspect as inspect
+from shardctl.tfds.verifying.rehearse import rehearse as rehearse
 from shardctl.tfds.verifying.verify import verify as verify
 from shardctl.verbs.audit.answer import Audit as Audit, AuditedEpoch as AuditedEpoch
 from shardctl.verbs.audit.answer import AuditedRun as AuditedRun, audit as audit
@@ -61,6 +62,7 @@ from shardctl.verbs.quality.loaders import LoaderComparison as LoaderComparison
 from shardctl.verbs.quality.loaders import WayToRead as WayToRead
 from shardctl.verbs.quality.loaders import compare_loaders as compare_loaders
 from shardctl.verbs.quality.metrics import Metric as Metric, Score as Score
+from shardctl.verbs.rehearse.answer import HostRun as HostRun, Rehearsal as Rehearsal
 from shardctl.verbs.report.answer import Report as Report, report as report
 from shardctl.verbs.report.compare import ReportComparison as ReportComparison
 from shardctl.verbs.report.question import NotShown as NotShown

@@ -43,6 +43,7 @@ _VIEWS = {
     "Simulation": "simulate.view:simulate",
     "TfdsMetadata": "index.view:tfds_metadata",
     "PlansDiff": "diff.view:plans",
+    "Rehearsal": "rehearse.view:rehearse",
     "Report": "report.document:report",
     "ReportComparison": "report.compared:comparison",
     "Verification": "verify.view:verify",

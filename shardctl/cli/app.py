@@ -36,7 +36,7 @@ _COMMANDS = {
     "Datasets and their files": ("layout", "plan", "list", "index"),
     "The order of examples": ("simulate", "locate", "quality", "report"),
     "Several hosts": ("hosts", "eval"),
-    "After an interruption": ("resume", "audit"),
+    "After an interruption": ("resume", "audit", "rehearse"),
     "Checks, in CI too": ("lint", "snapshot", "diff", "verify", "inspect"),
 }
 _EXAMPLES = "Examples:\n"
@@ -392,7 +392,7 @@ def _naming(flag: str, parse: Parser) -> Parser:
     return named
 
 
-_ALWAYS_KEEP = ("audit", "snapshot", "diff", "lint", "verify", "eval")
+_ALWAYS_KEEP = ("audit", "snapshot", "diff", "lint", "verify", "eval", "rehearse")
 
 
 def _keeps(command: str, values: Mapping[str, Any]) -> bool:

@@ -20,7 +20,7 @@ GUIDE_OF_COMMAND = {
     "inspect": "own-script",
     "help": "questions",
     "completion": "install",
-    **{name: name for name in ("audit", "resume", "hosts", "report", "lint", "verify")},
+    **{name: name for name in ("audit", "resume", "rehearse", "hosts", "report", "lint", "verify")},
 }
 
 # A block that is a file has its name in a comment, which is a line of it, but not of a JSON file.
