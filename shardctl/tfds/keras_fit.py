@@ -6,10 +6,12 @@ import contextlib
 import json
 import os
 import sys
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any, Self
 
@@ -113,35 +115,38 @@ class FitPlace:
 
     is_over: no batch of the epoch is left, and all callbacks know it.
     steps_per_epoch: that of `fit`, None where an epoch is as long as the dataset.
+    is_stopped: a callback has ended the training, as EarlyStopping does.
     """
 
     epoch: int
     steps: int
     is_over: bool
     steps_per_epoch: int | None
+    is_stopped: bool = False
 
     @property
     def next_epoch(self) -> int:
         """The epoch with which `fit` continues."""
         return self.epoch + self.is_over
 
-    def with_position(self, position: Position) -> bytes:
-        """Return it and the state of a position as JSON."""
+    def with_position(self, position: Position, **others: Any) -> bytes:
+        """Return it, the state of a position and others as JSON."""
         # The position's own state is JSON as well. It is nested as a value, so one file holds both
         # and neither is escaped.
         state = json.loads(position.get_state())
-        return json.dumps({"fit": vars(self), "position": state}).encode("ascii")
+        return json.dumps({"fit": vars(self), "position": state, **others}).encode("ascii")
 
 
-def place_and_position(state: bytes) -> tuple[FitPlace, bytes]:
-    """Return what `with_position` wrote, and the state of the position in it.
+def place_and_position(state: bytes) -> tuple[FitPlace, bytes, dict[str, Any]]:
+    """Return what `with_position` wrote, the state of the position in it, and all of it.
 
     Raises:
         DatasetError: something else.
     """
     try:
         document = json.loads(state)
-        return FitPlace(**document["fit"]), json.dumps(document["position"]).encode("ascii")
+        position = json.dumps(document["position"]).encode("ascii")
+        return FitPlace(**document["fit"]), position, document
     except (ValueError, TypeError, KeyError) as error:
         raise DatasetError(f"the weights hold a position that cannot be read: {error}") from error
 
@@ -214,10 +219,14 @@ class FitEpochs:
         """Number of batches that the epoch has left."""
         return self.num_steps - self.steps
 
-    def place(self, *, is_over: bool) -> FitPlace:
+    def place(self, *, is_over: bool, is_stopped: bool = False) -> FitPlace:
         """Return where the position is."""
         return FitPlace(
-            epoch=self.epoch, steps=self.steps, is_over=is_over, steps_per_epoch=self._size
+            epoch=self.epoch,
+            steps=self.steps,
+            is_over=is_over,
+            steps_per_epoch=self._size,
+            is_stopped=is_stopped,
         )
 
     def start(self, epoch: int) -> None:
@@ -312,7 +321,7 @@ class FitEpochs:
 # A place in `fit` inside the weights file of a Keras model, and files that are written whole.
 
 _ATTRIBUTE = "_shardctl_place"
-_ENTRY, _RANDOM = "place", "random"
+_ENTRY, _RANDOM, _METRIC, _ARRAY = "place", "random", "metric", "array"
 _ENDING = ".weights.h5"
 _METADATA = "training_metadata.json"
 
@@ -326,37 +335,64 @@ def _place_in_weights() -> Any:
         """What a model saves and loads besides its weights, in the same file: a place, as bytes.
 
         Weights and place are then of the same moment, whichever file is loaded. So are the states
-        of random numbers, of dropout for one, which Keras leaves out. `found` says whether weights
-        were loaded, `loaded` what place they had.
+        of random numbers, of dropout for one, and of metrics, which Keras leaves out, and the
+        arrays that the place refers to. `found` says whether weights were loaded, `loaded` what
+        place they had, `metrics` and `arrays` what is put back later.
         """
 
-        def __init__(self, place: Callable[[], bytes | None], model: Any) -> None:
+        def __init__(self, place: Callable[[list[Any]], bytes | None], model: Any) -> None:
             # The model holds this object, so a strong reference back would keep the model alive.
-            self._place, self._model = place, weakref.ref(model)
+            self._place = place
+            self._model: Callable[[], Any] = weakref.ref(model)
             self.found = False
             self.loaded: bytes | None = None
+            self.metrics: list[Any] = []
+            self.arrays: list[Any] = []
 
         def _obj_type(self) -> str:
             return "Loss"  # saving_lib knows a few kinds; one without variables of its own
 
         def save_own_variables(self, store: Any) -> None:
-            place = self._place()
+            arrays: list[Any] = []
+            place, model = self._place(arrays), self._model()
             # Weights files (HDF5) hold arrays, so the bytes of the place become an array of uint8.
             if place is not None:
                 store[_ENTRY] = np.frombuffer(place, np.uint8)
-            for index, state in enumerate(_random_states(self._model())):
-                store[f"{_RANDOM}{index}"] = state.numpy()
+            states = map(_numpy, _random_states(model))
+            metrics = (np.stack([*map(_numpy, _parts(v))]) for v in model.metrics_variables)
+            for kind, values in ((_RANDOM, states), (_METRIC, metrics), (_ARRAY, arrays)):
+                for index, value in enumerate(values):
+                    store[f"{kind}{index}"] = value
 
         def load_own_variables(self, store: Any) -> None:
             self.found = True
-            has_one = _ENTRY in list(store.keys())
+            names = set(store.keys())
+            has_one = _ENTRY in names
             self.loaded = bytes(np.asarray(store[_ENTRY], np.uint8)) if has_one else None
             # A file without a place was saved without ResumeFit. It has no random states either.
             if has_one:
                 for index, state in enumerate(_random_states(self._model())):
                     state.assign(np.asarray(store[f"{_RANDOM}{index}"]))
+            # `fit` sets metrics to 0 as an epoch begins, so they are put back after that.
+            self.metrics, self.arrays = (
+                [np.asarray(store[name]) for name in takewhile(names.__contains__, every)]
+                for every in (map(f"{kind}{{}}".format, count()) for kind in (_METRIC, _ARRAY))
+            )
 
     return PlaceInWeights
+
+
+def _numpy(variable: Any) -> Any:
+    import keras
+
+    return keras.ops.convert_to_numpy(variable)
+
+
+def _parts(variable: Any) -> Sequence[Any]:
+    """Return the variables of which one of a metric is made: of each replica of tf.distribute."""
+    # Their sum alone would be rounded otherwise when it is parted again.
+    parts = getattr(variable._value, "values", None)
+    return parts if isinstance(parts, tuple) else [variable]
 
 
 def _random_states(model: Any) -> list[Any]:
@@ -421,7 +457,8 @@ _END_OF_EPOCH = object()
 class _FitCallback:
     """What ResumeFit does when Keras calls it."""
 
-    model: Any  # of Keras's Callback, as is the next
+    model: Any  # of Keras's Callback, as are the next
+    _model: Any  # on JAX `model` is in step with the training, and this is not
     params: dict[str, Any]
 
     def __init__(self, position: Position) -> None:
@@ -429,20 +466,26 @@ class _FitCallback:
         self._position = position
         self._in_weights: Any = None
         self._epochs: FitEpochs | None = None
+        self._callbacks: Sequence[Any] = ()
         self._resumed: FitPlace | None = None
+        self._states: list[tuple[str, Any]] | None = None  # of callbacks, to be put back
+        self._logs: Any = None  # of the last batch
         self._has_begun = False  # an epoch of this fit
-        self._is_over = False  # the epoch, of which no batch is left
-        self._is_training = False  # in a step of fit, and not of another caller
-        self._learning_rate: Any = None
-        self._iterator: Any = None
+        self._is_over = False  # the epoch, and all callbacks but BackupAndRestore know it
 
     def set_model(self, model: Any) -> None:
         """Let the model load a place with the weights that BackupAndRestore will restore."""
         super().set_model(model)  # type: ignore[misc]
+        callbacks = loop_of_fit()[0].callbacks
         # BackupAndRestore stands before this callback, but Keras calls `set_model` of all callbacks
         # before any `on_train_begin`. So the file is repaired before it is read.
-        for backup in backups_among(callbacks_of_fit()):
+        for backup in backups_among(callbacks):
             drop_torn_metadata(backup.backup_dir)
+            if os.path.exists(backup._weights_path):
+                # A CSVLogger would empty its file as the training begins.
+                for callback in callbacks:
+                    if _kind(callback) == "CSVLogger":
+                        callback.append = True
         # BackupAndRestore loads the weights in its `on_train_begin`, which comes before ours. The
         # model must have the attribute by then, for saving_lib to load it.
         self._in_weights = _place_in_weights()(self._place, model)
@@ -452,21 +495,30 @@ class _FitCallback:
         """Go to the place of the weights that were restored."""
         # The order matters: callbacks and model are checked before the position or the model is
         # touched.
-        callbacks = callbacks_of_fit()
+        loop, batches = loop_of_fit()
+        callbacks = tuple(loop.callbacks)
         check_callbacks(callbacks, self)
-        check_model(self.model)
+        check_model(self.model, self.params["steps"])
+        check_dataset(getattr(batches.data_adapter, "_dataset", None), self._position)
+        states_of(callbacks, [])
         # Keras has set `params` before `on_train_begin`: epochs and steps_per_epoch of this fit.
         self._epochs = FitEpochs(self._position, self.params["epochs"], self.params["steps"])
         show_length(callbacks, self._epochs.length)
         save_weights_whole(self.model)
-        self._has_begun = self._is_over = self._is_training = False
-        self._resumed, self._learning_rate = self._restored(self._epochs), None
+        self._has_begun = self._is_over = False
+        self._resumed = resumed = self._restored(self._epochs, callbacks)
         # BackupAndRestore has taken its from a file of its own, which may be older.
-        self.model._initial_epoch = None if self._resumed is None else self._resumed.next_epoch
-        # Stopped in mid-epoch: `on_epoch_begin` of a LearningRateScheduler would set the rate of
-        # the start of the epoch. It is put back at the first batch.
-        if self._resumed is not None and not self._resumed.is_over:
-            self._learning_rate = learning_rate(self.model)
+        self.model._initial_epoch = None
+        if resumed is not None:
+            ends = resumed.is_over and resumed.is_stopped
+            self.model._initial_epoch = self.params["epochs"] if ends else resumed.next_epoch
+            if not resumed.is_over and (resumed.steps or resumed.is_stopped):
+                self._continue_epoch(loop, batches)
+        # From here on all others hear of each event after this callback and before the backup. So
+        # what is saved is the state of each of them after the same event.
+        backup = backups_among(callbacks)[0]
+        others = [c for c in callbacks if c not in (self, backup)]
+        loop.callbacks, self._callbacks = [self, *others, backup], callbacks
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Go to the start of an epoch, unless a run continues in the midst of it."""
@@ -479,54 +531,30 @@ class _FitCallback:
                 f"the restored run continues with epoch {resumed.next_epoch}, and fit begins "
                 f"with epoch {epoch}: give fit the initial_epoch that the run had"
             )
+        self._put_back()
+        self._states = None
         if not self._has_begun and resumed is None:
             epochs.start(epoch)
         elif resumed is None or resumed.is_over:
             epochs.begin(epoch)
-        self._resumed, self._has_begun, self._is_over = None, True, False
-
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Count what the step that follows is trained on."""
-        if self._learning_rate is not None:
-            # What begins an epoch has set it before the run was stopped, and now once more.
-            self.model.optimizer.learning_rate = self._learning_rate
-            self._learning_rate = None
-        # Keras may make its train function anew (as after `compile`), so each batch looks whether
-        # ours is still around it.
-        function = self.model.train_function
-        if not isinstance(function, _Counted) or function.by is not self:
-            self.model.train_function = _Counted(function, self)
-        # Set here and cleared in `train`: a `train_on_batch` in another callback also calls the
-        # train function, and is not a step of this fit.
-        self._is_training = True
-
-    def train(self, function: Callable[[Any], Any], iterator: Any) -> Any:
-        """Train on a batch, and count it as soon as the weights have changed."""
-        is_training, self._is_training = self._is_training, False
-        if not is_training:
-            return function(iterator)
-        epochs = self._of_fit()
-        # The dataset is checked once for each iterator: by its identity, not for every batch.
-        if iterator is not self._iterator:
-            check_dataset(iterator, self._position)
-            self._iterator = iterator
-        if not epochs.num_left:  # stopped behind the last batch, with the end of the epoch to come
-            return metrics_of_none(self.model, iterator.element_spec)
-        # Weights change within this call, and the count follows at once. A signal between the two
-        # is the one gap that remains.
-        logs = function(iterator)
-        epochs.trained()
-        return logs
+        is_first, self._has_begun, self._is_over = not self._has_begun, True, False
+        if is_first and resumed is None and any(map(_appends, self._callbacks)):
+            # Rows that a run adds before its first save would be those of an earlier run.
+            if not self.model.optimizer.built:
+                self.model.optimizer.build(self.model.trainable_variables)
+            backups_among(self._callbacks)[0]._save_model()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """End the epoch with its last batch, of which Keras does not know that it is the last."""
+        """Count the batches of a step, and end the epoch with its last one."""
+        epochs, self._logs = self._of_fit(), logs
+        # With steps_per_execution the last step of an epoch may have fewer.
+        for _ in range(min(self._model.steps_per_execution, epochs.num_left)):
+            epochs.trained()
         # Keras ends its loop over batches when `stop_training` is true; it is looked at after each
-        # batch (keras/src/backend/tensorflow/trainer.py, fit). The value is an object of ours, so
-        # that a true value set by another callback is left alone.
-        if not self._of_fit().num_left:
-            self._is_over = True
-            if not self.model.stop_training:
-                self.model.stop_training = _END_OF_EPOCH
+        # step (keras/src/backend/*/trainer.py, fit). The value is an object of ours, so that a true
+        # value set by another callback is left alone.
+        if not epochs.num_left and not self._model.stop_training:
+            self._model.stop_training = _END_OF_EPOCH
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Continue with training after the end of an epoch's batches."""
@@ -537,7 +565,10 @@ class _FitCallback:
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Continue with training after the end of an epoch."""
         self._go_on()
-        epochs = self._of_fit()
+        epochs, self._is_over = self._of_fit(), True
+        if self._resumed is not None and self._resumed.is_stopped:
+            self.model.stop_training = True
+        self._resumed = None
         # Fewer batches than the order has: the dataset was cut somewhere on its way to `fit`.
         if epochs.num_left and not self.model.stop_training:
             raise UsageError(
@@ -551,33 +582,43 @@ class _FitCallback:
         A backup that is made every so many batches, and is kept, would else have the last ones
         trained again by the next run.
         """
-        for backup in backups_among(callbacks_of_fit()):
+        if not self._has_begun:  # all epochs were trained before; callbacks end as they did then
+            self._put_back()
+            self._is_over = self._resumed is not None
+        for backup in backups_among(self._callbacks):
             # `save_freq` is "epoch", False or a number of batches. The last is the one whose newest
-            # save may be older than the end.
+            # save may be older than the end. With `use_ema` the weights are averages by now.
             by_batches = backup.save_freq not in ("epoch", False)
+            uses_ema = getattr(self.model.optimizer, "use_ema", False)
             # A backup that is deleted at the end of a complete fit is of no use to the next run.
-            if self._has_begun and by_batches and not backup.delete_checkpoint:
+            if self._has_begun and by_batches and not (backup.delete_checkpoint or uses_ema):
                 backup._save_model()
         if hasattr(self.model, _ATTRIBUTE):
             delattr(self.model, _ATTRIBUTE)
-        self.model._initial_epoch = self._iterator = None
-        # The train function outlives the fit, and would count for a callback that is gone.
-        if isinstance(self.model.train_function, _Counted):
-            self.model.train_function = self.model.train_function.function
+        self.model._initial_epoch = self._resumed = None
+        loop_of_fit()[0].callbacks = [*self._callbacks]
 
     def _of_fit(self) -> FitEpochs:
         assert self._epochs is not None
         return self._epochs
 
-    def _place(self) -> bytes | None:
+    def _place(self, arrays: list[Any]) -> bytes | None:
         """Return the place of this moment, which weights that are saved now have."""
         if self._epochs is None:
             return None
-        return self._epochs.place(is_over=self._is_over).with_position(self._position)
+        stop = self._model.stop_training
+        return self._epochs.place(
+            is_over=self._is_over, is_stopped=bool(stop) and stop is not _END_OF_EPOCH
+        ).with_position(
+            self._position,
+            callbacks=states_of(self._callbacks, arrays),
+            logs=packed(self._logs, arrays),
+        )
 
-    def _restored(self, epochs: FitEpochs) -> FitPlace | None:
+    def _restored(self, epochs: FitEpochs, callbacks: Sequence[Any]) -> FitPlace | None:
         # `found` without `loaded`: weights were restored, but no position came with them. To begin
         # at example 0 with trained weights would look right and be wrong.
+        self._states = None
         if self._in_weights.loaded is None:
             if self._in_weights.found:
                 raise UsageError(
@@ -585,9 +626,72 @@ class _FitCallback:
                     "were saved without ResumeFit; begin with another backup_dir"
                 )
             return None
-        place, state = place_and_position(self._in_weights.loaded)
+        place, state, document = place_and_position(self._in_weights.loaded)
+        if "callbacks" in document:  # older files have none
+            arrays = self._in_weights.arrays
+            try:
+                self._states = [(kind, unpacked(s, arrays)) for kind, s in document["callbacks"]]
+                self._logs = unpacked(document["logs"], arrays)
+            except (ValueError, TypeError, KeyError, IndexError) as error:
+                raise DatasetError(
+                    f"the weights hold states of callbacks that cannot be read: {error}"
+                ) from error
+            then, now = ([kind for kind, _ in s] for s in (self._states, states_of(callbacks, [])))
+            if then != now:
+                raise UsageError(
+                    f"the run that is restored had the callbacks {choices(then)}, and this has "
+                    f"{choices(now)}, whose states it does not hold: give those of then in their "
+                    "order, or begin with another backup_dir"
+                )
         epochs.resume(place, state)
         return place
+
+    def _put_back(self) -> None:
+        """Give the callbacks the states that were saved with the weights."""
+        if self._states is not None:
+            stateful = filter(_kind, self._callbacks)
+            for callback, (_, state) in zip(stateful, self._states, strict=True):
+                put_state(callback, state)
+
+    def _continue_epoch(self, loop: Any, batches: Any) -> None:
+        """Let the next loop over batches begin where the run was, with its metrics.
+
+        Keras has then reset the metrics, and callbacks have begun the epoch once more.
+        """
+        model, begin = self.model, batches._enumerate_iterator
+        states, epochs = self._states, self._of_fit()
+        # What begins an epoch, as LearningRateScheduler, has set rates before the run was stopped.
+        rates = [v for v in model.optimizer.variables if v.path.endswith("learning_rate")]
+        rates_then = [*map(_numpy, rates)]
+        stopped = self._resumed is not None and self._resumed.is_stopped
+
+        def rest() -> Iterator[Any]:
+            del batches._enumerate_iterator
+            self._states = states
+            self._put_back()
+            self._states = None
+            # Metrics of `compile` have no variables before the first step.
+            if not _has_metrics(model):
+                model._symbolic_build(data_batch=batches.data_adapter._dataset.element_spec)
+            if states is not None:  # else an older file
+                put_metrics(model, self._in_weights.metrics)
+            for variable, value in zip(rates, rates_then, strict=True):
+                variable.assign(value)
+            first = epochs.steps
+            if epochs.num_left and not stopped:
+                yield from ((first + at, first + to, each) for at, to, each in begin())
+                return
+            # No batch is left, and the end of the epoch is still to come. Keras needs a step to
+            # have logs; this one trains on nothing, and no callback hears of it.
+            function = model.train_function
+            of_jax = _backend() == "jax"
+            model.train_function = lambda *given: (self._logs, given[0]) if of_jax else self._logs
+            loop.on_train_batch_begin = loop.on_train_batch_end = lambda *_, **__: None
+            yield first, first, iter([None])
+            del loop.on_train_batch_begin, loop.on_train_batch_end
+            model.train_function = function
+
+        batches._enumerate_iterator = rest
 
     def _go_on(self) -> None:
         if self.model.stop_training is _END_OF_EPOCH:
@@ -610,14 +714,20 @@ class ResumeFit(_FitCallback):
 
     Epoch e of `fit` trains on what `shardctl simulate --loop keras-fit --pass-index e` shows,
     which is that of `fit` over `pipeline(builder, spec, settings)`; with `steps_per_epoch` on its
-    part of the one order of `settings.epochs` epochs. Where a run resumes in mid-epoch, Keras
-    counts the batches of that epoch from 0, and its logs are about the rest alone.
+    part of the one order of `settings.epochs` epochs. Metrics, the logs of an epoch, and Keras's
+    callbacks that count or compare (EarlyStopping, ReduceLROnPlateau, ModelCheckpoint, CSVLogger,
+    TensorBoard, SwapEMAWeights, History) continue as well. A callback of your own does if it has
+    `get_state()`, which returns numbers, texts, arrays, lists or dicts of them, and
+    `set_state(state)`.
+
+    Proven with Keras 3.15 on TensorFlow, JAX and torch.
 
     Raises (as `fit` begins):
         UsageError: BackupAndRestore is missing or follows; a callback whose state is not restored;
-            several steps an execution, or several workers; another dataset than the position's, or
-            one that was shuffled or batched again; a position elsewhere than where `fit` begins; an
-            order that is shorter than `fit`.
+            `steps_per_execution` that does not divide `steps_per_epoch`; several processes; another
+            dataset than the position's, or one that was shuffled or batched again; a position
+            elsewhere than where `fit` begins; an order that is shorter than `fit`; other callbacks
+            with states than those of the run that is restored.
         DatasetError: what is restored is of another dataset.
         UnpredictableOrderError: the order of later epochs is nondeterministic.
         MissingDependencyError: TensorFlow, and Keras with it, is not installed.
@@ -634,19 +744,6 @@ class ResumeFit(_FitCallback):
         super().__init__(position)
 
 
-class _Counted:
-    """The train function of a model, which tells a callback of each step."""
-
-    def __init__(self, function: Any, by: _FitCallback) -> None:
-        # A fit that was interrupted by an error did not unwrap its function; wrap the one inside.
-        own = isinstance(function, _Counted)  # of a fit that was broken off
-        self.function: Callable[[Any], Any] = function.function if own else function
-        self.by = by
-
-    def __call__(self, iterator: Any) -> Any:
-        return self.by.train(self.function, iterator)
-
-
 @cache
 def _callback_class(of: Any) -> Any:
     """Return a class that is a callback of Keras too, of the same name."""
@@ -660,25 +757,139 @@ def _callback_class(of: Any) -> Any:
     return made
 
 
-# The callbacks of a `fit`: which stand beside ResumeFit, and what they need of it.
+# The callbacks of a `fit`: which stand beside ResumeFit, what they need of it, and their states.
 
-_STATEFUL = {
-    "EarlyStopping": "the epochs that it has waited for",
-    "ReduceLROnPlateau": "the epochs that it has waited for",
-    "SwapEMAWeights": "which of its two sets of weights are the averages",
+# Attributes that a callback of Keras changes while it trains, beside what a new one makes of its
+# arguments and of the model (keras/src/callbacks, 3.15).
+_KEPT = {
+    "BackupAndRestore": ("_batches_seen_since_last_saving", "_last_batch_seen", "_current_epoch"),
+    "CSVLogger": ("keys",),
+    "EarlyStopping": ("wait", "stopped_epoch", "best", "best_weights", "best_epoch"),
+    "History": ("history", "epoch"),
+    "ModelCheckpoint": ("best", "_batches_seen_since_last_saving", "_last_batch_seen"),
+    "ReduceLROnPlateau": ("wait", "cooldown_counter", "best"),
+    "SwapEMAWeights": ("_ema_weights_in_model",),
+    "TensorBoard": ("_global_train_batch", "_global_test_batch"),
 }
+_STATELESS = frozenset(
+    ("LambdaCallback", "LearningRateScheduler", "ProgbarLogger", "RemoteMonitor", "TerminateOnNaN")
+)
+_OWN = "get_state"  # a callback of the user's, which is asked
 
 
-def callbacks_of_fit() -> Sequence[Any]:
-    """Return the callbacks of the `fit` that calls one of them; Keras does not hand them over."""
+def _kind(callback: Any) -> str | None:
+    """Return the kind of a callback that has a state, None where it has none that we know."""
+    kind = type(callback)
+    if callable(getattr(kind, _OWN, None)) and callable(getattr(kind, "set_state", None)):
+        return f"{kind.__name__}.{_OWN}"
+    # By name and module of any base class, so that a subclass of EarlyStopping is found as well.
+    names = [base.__name__ for base in kind.__mro__ if base.__module__.startswith("keras.")]
+    return next((name for name in names if name in _KEPT), None)
+
+
+def states_of(callbacks: Sequence[Any], arrays: list[Any]) -> list[tuple[str, Any]]:
+    """Return the kind and the state of each callback that has one; arrays are added to `arrays`.
+
+    Raises:
+        UsageError: a callback of the user's has a state that cannot be written.
+    """
+    states = []
+    for callback in callbacks:
+        if (kind := _kind(callback)) is None:
+            continue
+        if kind in _KEPT:
+            state = {name: getattr(callback, name, None) for name in _KEPT[kind]}
+            if kind == "CSVLogger":
+                file = callback.csv_file
+                state["size"] = os.path.getsize(callback.filename) if file else 0
+        else:
+            state = callback.get_state()
+        try:
+            states.append((kind, packed(state, arrays)))
+        except (TypeError, ValueError) as error:
+            raise UsageError(
+                f"the state of {kind} cannot be kept in a weights file: {error}; numbers, texts, "
+                "arrays, lists and dicts of them can"
+            ) from error
+    return states
+
+
+def put_state(callback: Any, state: Any) -> None:
+    """Give a callback the state that `states_of` returned.
+
+    Raises:
+        DatasetError: the file of a CSVLogger is shorter than it was.
+    """
+    if (kind := _kind(callback)) not in _KEPT:
+        callback.set_state(state)
+        return
+    for name in _KEPT[kind]:
+        setattr(callback, name, state[name])
+    if kind == "CSVLogger":
+        # Rows of epochs that are trained again come again.
+        size, now = state["size"], os.path.getsize(callback.filename)
+        if now < size:
+            raise DatasetError(
+                f"{quoted(callback.filename)} has {now} bytes, and had {size} when the run was "
+                "saved: rows are gone; put the file back, or begin with another backup_dir"
+            )
+        os.truncate(callback.filename, size)
+        callback.append_header = not size
+
+
+def packed(value: Any, arrays: list[Any]) -> Any:
+    """Return a value as JSON has it; its arrays are added to `arrays`.
+
+    Raises:
+        TypeError: it is of another kind.
+    """
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, dict):
+        if strange := [key for key in value if not isinstance(key, str)]:
+            raise TypeError(f"a dict has the key {strange[0]!r}, which is no text")
+        return {"dict": {key: packed(each, arrays) for key, each in value.items()}}
+    if isinstance(value, list | tuple):
+        return [packed(each, arrays) for each in value]
+    array = np.asarray(_numpy(value) if hasattr(value, "__array__") else value)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"a value is a {type(value).__name__}")
+    arrays.append(array)
+    return {"array": len(arrays) - 1}
+
+
+def unpacked(value: Any, arrays: Sequence[Any]) -> Any:
+    """Return the value of which `packed` was made."""
+    if isinstance(value, list):
+        return [unpacked(each, arrays) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return arrays[value["array"]][()]
+    return {key: unpacked(each, arrays) for key, each in value["dict"].items()}
+
+
+def _appends(callback: Any) -> bool:
+    return _kind(callback) == "CSVLogger" and bool(callback.append)
+
+
+def loop_of_fit() -> tuple[Any, Any]:
+    """Return the `CallbackList` and the batches of the `fit` that calls one of its callbacks.
+
+    The batches are None while `fit` does not have them.
+    """
     # Callbacks do not know each other. Keras keeps them in the `CallbackList` that calls them,
-    # which is the `self` of a caller's frame.
-    frame = sys._getframe(1).f_back
+    # which is the `self` of a caller's frame, and the `epoch_iterator` is a variable of `fit`.
+    frame, loop = sys._getframe(1).f_back, None
     while frame is not None:
-        caller = frame.f_locals.get("self")
-        if type(caller).__name__ == "CallbackList":
-            return tuple(getattr(caller, "callbacks", ()))
+        own = frame.f_locals
+        if type(own.get("self")).__name__ == "CallbackList":
+            loop = own["self"]
+        if loop is not None and "epoch_iterator" in own:
+            return loop, own["epoch_iterator"]
         frame = frame.f_back
+    if loop is not None:
+        return loop, None
     raise UsageError("ResumeFit is a callback: model.fit(.., callbacks=[.., ResumeFit(position)])")
 
 
@@ -707,16 +918,26 @@ def check_callbacks(callbacks: Sequence[Any], own: Any) -> None:
         )
     if sum(isinstance(c, type(own)) for c in callbacks) > 1:
         raise UsageError("one fit has one position: one ResumeFit is needed, and there are more")
-    # By name and module of any base class, so that a subclass of EarlyStopping is found as well.
     for callback in callbacks:
-        for kind in type(callback).__mro__:
-            what = _STATEFUL.get(kind.__name__)
-            if what is not None and kind.__module__.startswith("keras."):
+        kind = type(callback)
+        if _kind(callback) or kind.__name__ in _STATELESS or callback is own:
+            if _kind(callback) == "CSVLogger" and "://" in callback.filename:
                 raise UsageError(
-                    f"{kind.__name__} begins anew when a run is started again, for nothing keeps "
-                    f"{what}; the run would end otherwise than an uninterrupted one: leave it "
-                    "out"
+                    f"CSVLogger({quoted(callback.filename)}): rows of epochs that are trained "
+                    "again can be taken back in a local file only"
                 )
+        elif kind.__module__.startswith("keras."):
+            raise UsageError(
+                f"{kind.__name__} begins anew when a run is started again, for nothing keeps its "
+                "state; the run would end otherwise than an uninterrupted one: leave it out"
+            )
+        elif names := vars(callback).keys() - {"params", "_model", "model"}:
+            warnings.warn(
+                f"{kind.__name__} begins anew when the run is started again. If training changes "
+                f"one of its attributes ({choices(sorted(names))}), give it get_state() and "
+                "set_state(state), which ResumeFit calls",
+                stacklevel=2,
+            )
 
 
 def show_length(callbacks: Sequence[Any], num_steps: int) -> None:
@@ -732,83 +953,95 @@ def show_length(callbacks: Sequence[Any], num_steps: int) -> None:
             callback.params["steps"] = num_steps
 
 
-def learning_rate(model: Any) -> float | None:
-    """Return the learning rate that was restored, None where it follows a schedule or is none."""
-    import keras
-
-    variable = getattr(model.optimizer, "learning_rate", None)
-    # A schedule computes its rate from the optimizer's step, so there is nothing to put back.
-    return float(variable.numpy()) if isinstance(variable, keras.Variable) else None
+def _has_metrics(model: Any) -> bool:
+    every = (model._compile_metrics, model._compile_loss)
+    return all(one is None or one.built for one in every)
 
 
-def metrics_of_none(model: Any, element_spec: Any) -> dict[str, Any]:
-    """Return the metrics of an epoch of which no batch is left.
+def put_metrics(model: Any, values: Sequence[Any]) -> None:
+    """Put back the metrics of an epoch, as `PlaceInWeights` has saved them.
 
-    Those of `compile` have no variables before the first step, and Keras asks them all the same.
+    Raises:
+        UsageError: the model has others.
     """
-    metrics = model._compile_metrics
-    if metrics is not None and not metrics.built:
-        model._symbolic_build(data_batch=element_spec)
-    results: dict[str, Any] = model.get_metrics_result()
-    return results
+    variables = [_parts(variable) for variable in model.metrics_variables]
+    then = [np.shape(value) for value in values]
+    if then != (now := [(len(parts), *parts[0].shape) for parts in variables]):
+        raise UsageError(
+            f"the run that is restored had metrics of shapes {then}, and the model has {now}: "
+            "compile it with the metrics of then, for as many devices"
+        )
+    for parts, value in zip(variables, values, strict=True):
+        for part, own in zip(parts, value, strict=True):
+            part.assign(own)
 
 
 # What `fit` does that a position cannot follow, refused before it trains.
 
 # Datasets of tf.data that yield element for element what they are given.
-_ONE_FOR_ONE = frozenset(
-    (
-        *("Map", "ParallelMap", "Prefetch", "Options"),
-        # Of tf.distribute, here for one worker: a batch in as many parts as there are replicas.
-        *("AutoShard", "Restructured", "Rebatch", "LegacyRebatch"),
-    )
-)
+_ONE_FOR_ONE = frozenset(("Map", "ParallelMap", "Prefetch", "Options", "Restructured"))
 
 
-def check_model(model: Any) -> None:
-    """Refuse a model whose `fit` takes batches otherwise than one by one, in this process.
+def _backend() -> str:
+    import keras
+
+    name: str = keras.backend.backend()
+    return name
+
+
+def check_model(model: Any, steps_per_epoch: int | None) -> None:
+    """Refuse a model whose `fit` takes other batches than those of a position, in this process.
 
     Raises:
-        UsageError: another backend than TensorFlow, several steps an execution, or several workers.
+        UsageError: steps of an execution that cross the end of an epoch, or several processes.
     """
     import keras
 
-    if keras.backend.backend() != "tensorflow":
+    steps = model.steps_per_execution
+    if (steps_per_epoch or 0) % steps:
         raise UsageError(
-            f"ResumeFit is for Keras on TensorFlow, and this is on {keras.backend.backend()}: "
-            "count the position in a loop of your own, or train with KERAS_BACKEND=tensorflow"
+            f"steps_per_execution={steps} does not divide steps_per_epoch={steps_per_epoch}: Keras "
+            "would train on more batches than these in each epoch; make it a multiple"
         )
-    if (steps := model.steps_per_execution) != 1:
+    backend = _backend()
+    if backend == "tensorflow":
+        tf = tensorflow()
+        strategy = model.distribute_strategy
+        alone = (tf.distribute.MirroredStrategy, tf.distribute.OneDeviceStrategy)
+        by_default = type(strategy).__name__ == "_DefaultDistributionStrategy"
+        several = None if by_default or type(strategy) in alone else type(strategy).__name__
+        if several is None and keras.distribution.distribution() is not None:
+            several = "keras.distribution on TensorFlow"
+    elif backend == "jax":
+        import jax
+
+        several = "jax.distributed" if jax.process_count() > 1 else None
+    elif backend == "torch":
+        import torch.distributed as dist  # type: ignore[import-not-found,unused-ignore]
+
+        several = "torch.distributed" if dist.is_available() and dist.is_initialized() else None
+    else:
+        raise UsageError(f"ResumeFit knows fit on TensorFlow, JAX and torch, and this is {backend}")
+    if several is not None:
         raise UsageError(
-            f"steps_per_execution={steps}: a run may be saved between batches that Keras counts "
-            "as one; compile(steps_per_execution=1)"
-        )
-    tf = tensorflow()
-    strategy = model.distribute_strategy
-    alone = (tf.distribute.MirroredStrategy, tf.distribute.OneDeviceStrategy)
-    by_default = type(strategy).__name__ == "_DefaultDistributionStrategy"
-    if not (by_default or type(strategy) in alone) or keras.distribution.distribution() is not None:
-        raise UsageError(
-            f"{type(strategy).__name__}: ResumeFit follows fit in one process; tf.data would part "
-            "this dataset among workers by a rule of its own"
+            f"{several}: ResumeFit follows fit in one process; several would share this dataset "
+            "by a rule of their own: count a position in a loop of your own"
         )
 
 
-def check_dataset(iterator: Any, position: object) -> None:
-    """Refuse an iterator of `fit` that reads something else than `position.dataset()`.
+def check_dataset(dataset: Any, position: object) -> None:
+    """Refuse what `fit` trains on if it reads something else than `position.dataset()`.
 
     Raises:
         UsageError: another dataset, or one that was shuffled, cut or batched once more.
     """
-    # Under tf.distribute an iterator holds one iterator for each worker.
-    for worker in getattr(iterator, "_iterators", None) or [iterator]:
-        found = calls_behind(getattr(worker, "_dataset", worker))
-        calls = [call for _, names in found for call in names if call not in _ONE_FOR_ONE]
-        # Exactly one position, this one, and nothing behind it that changes elements.
-        if calls or [of for of, _ in found] != [position]:
-            raise UsageError(
-                f"fit reads {choices(calls) or 'what'} that is not position.dataset(), "
-                "or is behind it: give fit position.dataset(transform=..) of the position that "
-                "ResumeFit has; behind it only map and prefetch, without deterministic=False, "
-                "leave the batches what they are"
-            )
+    found = calls_behind(getattr(dataset, "_original_dataset", dataset))  # of tf.distribute
+    calls = [call for _, names in found for call in names if call not in _ONE_FOR_ONE]
+    # Exactly one position, this one, and nothing behind it that changes elements.
+    if calls or [of for of, _ in found] != [position]:
+        raise UsageError(
+            f"fit reads {choices(calls) or 'what'} that is not position.dataset(), "
+            "or is behind it: give fit position.dataset(transform=..) of the position that "
+            "ResumeFit has; behind it only map and prefetch, without deterministic=False, "
+            "leave the batches what they are"
+        )

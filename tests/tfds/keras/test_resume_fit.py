@@ -171,12 +171,12 @@ def test_a_place_and_random_numbers_are_in_the_file_of_the_weights(tmp_path: Pat
     import keras
 
     model, other = model_with_dropout(), model_with_dropout()
-    setattr(model, _ATTRIBUTE, _place_in_weights()(lambda: b"here", model))
+    setattr(model, _ATTRIBUTE, _place_in_weights()(lambda _: b"here", model))
     model(np.ones((1, 3)), training=True)
     model.save_weights(tmp_path / "a.weights.h5")
     model.save(tmp_path / "model.keras")
     drawn = [model(np.ones((4, 3)), training=True) for _ in range(3)]
-    loaded = _place_in_weights()(lambda: None, other)
+    loaded = _place_in_weights()(lambda _: None, other)
     setattr(other, _ATTRIBUTE, loaded)
     other.load_weights(tmp_path / "a.weights.h5")
     assert (loaded.found, loaded.loaded) == (True, b"here")
