@@ -105,6 +105,10 @@ class World:
     def settings_file(self) -> str:
         return self._written("shardctl.yaml", "read:\n  block: 2\n")
 
+    @property
+    def steps_file(self) -> str:
+        return self._written("steps.log", "0 1 2 3 4\n1 5 6 7 8\n")
+
     @cached_property
     def records(self) -> str:
         """A folder of record files without metadata."""

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
 # The order is that of the help page.
 COMMANDS = (
-    *("layout", "plan", "simulate", "locate", "resume", "audit", "hosts", "eval", "quality", "report"),
+    *(
+        "layout",
+        "plan",
+        "simulate",
+        "locate",
+        "resume",
+        "audit",
+        "hosts",
+        "eval",
+        "quality",
+        "report",
+    ),
     *("lint", "snapshot", "diff", "verify", "index", "inspect", "list", "init", "config"),
     *("demo", "completion", "help"),
 )

@@ -53,7 +53,7 @@ def audit(
         raise UsageError(f"give a log that is there, and at most one split or slice: not {specs}")
     dataset, settings = asked_for(source, reading)
     spec = specs[0] if specs else None
-    found = audit_logs(dataset, paths, spec, settings, first_step=first_step)
+    found = audit_logs(dataset, spec, settings, logs=paths, first_step=first_step)
     output.warn(found.warnings)
     FORMATS.write(out, found, every_row=every_row, picture=picture)
     if not found.equal:

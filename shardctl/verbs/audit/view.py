@@ -29,10 +29,8 @@ def audit_table(audit: Audit, screen: tables.Screen) -> Iterator[str]:
         from shardctl.draw.picture import picture_lines
 
         yield from ("\n", *picture_lines(audit, screen))
-    starts = tables.columns(
-        "<log line <host first_step=first last_step=last num_rolled_back=rolled_back "
-        "num_missing=missing"
-    )
+    named = "first_step=first last_step=last num_rolled_back=rolled_back num_missing=missing"
+    starts = tables.columns(f"<log line <host {named}")
     yield f"\nsteps of {counted(len(audit.runs), 'start')}\n"
     yield tables.table(starts, tables.cells_of(starts, audit.runs), screen, keep=_ROWS)
     if audit.equal:
@@ -50,7 +48,7 @@ def audit_document(audit: Audit) -> Document:
         **order_head("audit", audit.order),
         "spec": audit.spec,
         "pipeline": pipeline_record(audit.order),
-        "assumed": list(audit.assumed),
+        "assumptions": list(audit.assumed),
         **picked(audit, "equal"),
         "epochs": [picked(one, f"epoch {_OF_EPOCH}") for one in audit.epochs],
         "hosts": [picked(one, f"epoch host {_OF_EPOCH}") for one in audit.hosts],

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import strategies as st
 
 import shardctl
-from shardctl import Audit, Dataset, DatasetError, ReadSettings, Split, StepLog, UsageError
-from shardctl.errors import ShardctlError, UnpredictableOrderError
+from shardctl import Audit, Dataset, ReadSettings, Split, StepLog
 from tests.cases import check_cases, fuzzed
 
 SIZE = 97
@@ -70,7 +66,7 @@ def check(seed: int, folder: Path) -> None:
             shift = draw.choice([0, 0, batch, -1]) if faults and saved else shift
     if any(not kept or kept[-1][0] != until - 1 for kept in survived):
         return  # a last line was lost, up to which examples were due
-    found = shardctl.audit(TOY, files, "train", settings, first_step=base)
+    found = shardctl.audit(TOY, "train", settings, logs=files, first_step=base)
     for epoch in range(3):
         _compare(found, epoch, streams, survived, batch, until)
     assert sum(one.rolled_back for one in found.epochs) == rolled_back
