@@ -92,6 +92,7 @@ class StepLog:
                 lines += f"# file {self._files[name]} {name}\n"
             words.append(f"{self._files[name]}{joint}{index}" if joint else text)
         if not all(map(_WORD.fullmatch, words)) or lines.count("\n") != lines.count("# file "):
+            self._files.clear()  # whose lines are not written
             raise UsageError(f"{quoted(' '.join(words))}: a step from 0 and ids are needed")
         self._file.write(f"{lines}{' '.join(words)}\n".encode())
 
