@@ -42,7 +42,7 @@ from tests.record_files import framed
 TABLE = Path(__file__).with_suffix(".txt").read_text("utf-8")
 
 # Arguments that are handed on as they are: to TFDS, Grain or PyTorch, which know what they may be.
-HANDED_ON = ("decoders", "example", "operations", "options", "over", "read_options")
+HANDED_ON = ("decoders", "example", "ids", "operations", "options", "over", "read_options")
 
 
 class World:
@@ -317,7 +317,7 @@ CALLS = _calls()
 
 # Public classes of which users make values; the others are answers, which functions make.
 _MADE_BY_USERS = {"Dataset", "FileInstruction", "Host", "PinnedOrder", "Query", "ReadSettings"}
-_MADE_BY_USERS |= {"Split", "Usage"}
+_MADE_BY_USERS |= {"Split", "StepLog", "Usage"}
 
 
 @functools.cache

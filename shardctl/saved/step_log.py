@@ -31,7 +31,7 @@ _BLOCK = 1 << 24  # bytes parsed at once, and the most of a line
 _CUT = "# cut"
 _HEADERS = re.compile(rb"^(#[^\n]*\n)", re.MULTILINE)
 _HEADER = re.compile(r"#\s*(?:host\s+(\d+/\d+)|file\s+(\d{1,9})\s+(\S.*))")
-_WORD = re.compile(rf"([^\s:]+:)?\d+({TFDS_ID_SEPARATOR}\d+)?", re.ASCII)
+_WORD = re.compile(rf"([^\s:]+:)?\d{{1,18}}({TFDS_ID_SEPARATOR}\d{{1,18}})?", re.ASCII)
 _HOST_OF_FILE = re.compile(r"(\d{1,6})-of-(\d{1,6})\.\w+$", re.ASCII)
 
 
@@ -70,6 +70,9 @@ class StepLog:
         except OSError as error:
             raise UsageError(f"cannot write {quoted(path, 200)}: {os_reason(error)}") from error
         self._file.write(f"# host {as_host(host)}\n".encode())
+
+    def __repr__(self) -> str:
+        return f"<StepLog {printable(self._file.name)}>"
 
     @checked
     def log(self, step: int, ids: Any = ()) -> None:
