@@ -178,7 +178,7 @@ def audit(
     if unknown is not None:
         if len(eras) > 1 or any(run.is_bare for run in runs) or not planned.order.has_epochs:
             raise unknown
-        assumed.append(f"how often is compared, and not the order: {unknown}")
+        assumed.append(f"seeds are examples: how often is compared, and not the order: {unknown}")
     least = min(int(run.steps[0]) for run in runs)
     base = int(least == 1) if first_step is None else first_step
     if not 0 <= base <= least:

@@ -34,7 +34,8 @@ def audit_table(audit: Audit, screen: tables.Screen) -> Iterator[str]:
     yield f"\nsteps of {counted(len(audit.runs), 'start')}\n"
     yield tables.table(starts, tables.cells_of(starts, audit.runs), screen, keep=_ROWS)
     if audit.equal:
-        yield "\nevery example that was due was trained on once, in turn\n"
+        known = all(one.out_of_turn is not None for one in audit.epochs)
+        yield f"\nevery example that was due was trained on once{', in turn' * known}\n"
         return
     yield "\nthe first of each kind of difference\n"
     firsts = tables.columns("<kind epoch <host step position <expected <trained <log line")
