@@ -30,7 +30,8 @@ LENGTHS = [400, 0, 250, 617, 300, 333, 100]  # 3 epochs are 94 batches, a partia
 def stated_settings() -> ReadSettings:
     """Return the settings of the script."""
     (stated,) = re.findall(r"^settings = (.*)$", SOURCE, re.M)
-    return eval(stated, {"ReadSettings": ReadSettings})
+    settings: ReadSettings = eval(stated, {"ReadSettings": ReadSettings})
+    return settings
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 import shardctl
-from shardctl import Audit, Dataset, DatasetError, ReadSettings, Split, StepLog, UsageError
+from shardctl import Audit, Dataset, DatasetError, Host, ReadSettings, Split, StepLog, UsageError
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UnpredictableOrderError
 from tests.cases import check_cases, fuzzed
@@ -33,7 +33,7 @@ def check(seed: int, folder: Path) -> None:
     # host -> the ids that are due, by position, and their epochs.
     streams = []
     for host in hosts:
-        own = settings if num_hosts == 1 else replace(settings, host=host)
+        own = settings if num_hosts == 1 else replace(settings, host=Host.parse(host))
         size = SIZE // num_hosts
         size += int(host[0]) < SIZE % num_hosts  # as tfds.even_splits shares
         ids = shardctl.simulate(TOY, "train", own, take=None).ids.tolist()
@@ -207,7 +207,7 @@ def test_without_seeds_how_often_is_known_and_not_the_order(tmp_path: Path) -> N
 def test_other_loaders_and_hosts_by_their_own_rules(tmp_path: Path) -> None:
     settings = ReadSettings(loader="torch", shuffle_seed=5, batch=4, epochs=1, shuffle=True)
     for host in range(3):
-        own = replace(settings, host=f"{host}/3")
+        own = replace(settings, host=Host(index=host, count=3))
         order = shardctl.plan_order(TOY, "train", own).order
         log = StepLog(tmp_path / f"{host}-of-3.log", f"{host}/3")
         for step in range(order.num_steps or 0):
