@@ -79,7 +79,7 @@ class AuditedRun:
     num_missing: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Audit(Tabular):
     """What a run was trained on, by epoch, and by host where there are several.
 
