@@ -42,7 +42,7 @@ from tests.record_files import framed
 TABLE = Path(__file__).with_suffix(".txt").read_text("utf-8")
 
 # Arguments that are handed on as they are: to TFDS, Grain or PyTorch, which know what they may be.
-HANDED_ON = ("decoders", "example", "operations", "options", "over", "read_options")
+HANDED_ON = ("decoders", "example", "ids", "operations", "options", "over", "read_options")
 
 
 class World:
@@ -104,6 +104,10 @@ class World:
     @cached_property
     def settings_file(self) -> str:
         return self._written("shardctl.yaml", "read:\n  block: 2\n")
+
+    @property
+    def steps_file(self) -> str:
+        return self._written("steps.log", "0 1 2 3 4\n1 5 6 7 8\n")
 
     @cached_property
     def records(self) -> str:
@@ -342,7 +346,7 @@ CALLS = _calls()
 
 # Public classes of which users make values; the others are answers, which functions make.
 _MADE_BY_USERS = {"Dataset", "FileInstruction", "Host", "PinnedOrder", "Query", "ReadSettings"}
-_MADE_BY_USERS |= {"Split", "Usage"}
+_MADE_BY_USERS |= {"Split", "StepLog", "Usage"}
 
 
 @functools.cache

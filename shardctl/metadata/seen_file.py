@@ -20,7 +20,7 @@ from shardctl.base.tfds_rules import TFDS_ID_SEPARATOR
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.streams import open_stream
 from shardctl.iteration.regrouped import Kept
-from shardctl.order.example_codes import ExampleCodes
+from shardctl.order.example_codes import ExampleCodes, code_of
 from shardctl.saved.scan_file import AGAIN, SUFFIX, kept_of_scan
 from shardctl.stores.stores import os_reason
 
@@ -105,7 +105,7 @@ def _read(file: BinaryIO, codes: ExampleCodes, shown: str, ids: bool) -> SeenExa
         try:
             if text := line.decode("utf-8").strip():
                 is_id = ids and TFDS_ID_SEPARATOR not in text
-                found.append(codes.parse(text) if is_id else _code(text, files, codes))
+                found.append(codes.parse(text) if is_id else code_of(text, files, codes))
         except UnicodeDecodeError as error:
             raise DatasetError(f"{shown}: line {number} is not UTF-8 text") from error
         except UsageError as error:
@@ -114,22 +114,3 @@ def _read(file: BinaryIO, codes: ExampleCodes, shown: str, ids: bool) -> SeenExa
     return SeenExamples(
         codes=distinct(np.array(found, np.int64)), warnings=() if line.endswith(b"\n") else (torn,)
     )
-
-
-def _code(text: str, files: dict[str, tuple[int, int]], codes: ExampleCodes) -> int:
-    """Return the code of a tfds_id; `files` keep the first code and the length of each file.
-
-    Raises:
-        UsageError: it is none of a file that is read.
-    """
-    name, _, index = text.rpartition(TFDS_ID_SEPARATOR)
-    first, length = files.get(name, (0, 0))
-    # The quick way for every file that was met before: no pattern is matched again.
-    if index.isascii() and index.isdigit() and len(index) <= 18 and int(index) < length:
-        return first + int(index)
-    code = codes.parse_tfds_id(text)
-    if not index.isascii():
-        raise UsageError(f"{quoted(text)} ends in no ASCII number")
-    split, shard, index_in_shard = (int(one[0]) for one in codes.places(np.array([code], np.int64)))
-    files[name] = code - index_in_shard, codes.dataset.splits[split].shard_lengths[shard]
-    return code

@@ -308,6 +308,25 @@ class ExampleCodes:
         return places
 
 
+def code_of(text: str, files: dict[str, tuple[int, int]], codes: ExampleCodes) -> int:
+    """Return the code of a tfds_id; `files` keep the first code and the length of each file.
+
+    Raises:
+        UsageError: it is none of a file that is read.
+    """
+    name, _, index = text.rpartition(TFDS_ID_SEPARATOR)
+    first, length = files.get(name, (0, 0))
+    # The quick way for every file that was met before: no pattern is matched again.
+    if index.isascii() and index.isdigit() and len(index) <= 18 and int(index) < length:
+        return first + int(index)
+    code = codes.parse_tfds_id(text)
+    if not index.isascii():
+        raise UsageError(f"{quoted(text)} ends in no ASCII number")
+    split, shard, index_in_shard = (int(one[0]) for one in codes.places(np.array([code], np.int64)))
+    files[name] = code - index_in_shard, codes.dataset.splits[split].shard_lengths[shard]
+    return code
+
+
 def _pattern(folders: set[str]) -> re.Pattern[str] | None:
     if len(folders) < 2:
         return None

@@ -22,7 +22,7 @@ from shardctl.base.text import choices, printable, quoted
 from shardctl.base.tfds_rules import TFDS_ID_SEPARATOR
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.streams import open_stream
-from shardctl.order.example_codes import ExampleCodes
+from shardctl.order.example_codes import ExampleCodes, code_of
 from shardctl.order.order import ENDLESS
 from shardctl.spec.host import Host, HostLike, as_host
 from shardctl.stores.stores import os_reason
@@ -31,7 +31,7 @@ _BLOCK = 1 << 24  # bytes parsed at once, and the most of a line
 _CUT = "# cut"
 _HEADERS = re.compile(rb"^(#[^\n]*\n)", re.MULTILINE)
 _HEADER = re.compile(r"#\s*(?:host\s+(\d+/\d+)|file\s+(\d{1,9})\s+(\S.*))")
-_WORD = re.compile(rf"([^\s:]+:)?\d+({TFDS_ID_SEPARATOR}\d+)?", re.ASCII)
+_WORD = re.compile(rf"([^\s:]+:)?\d{{1,18}}({TFDS_ID_SEPARATOR}\d{{1,18}})?", re.ASCII)
 _HOST_OF_FILE = re.compile(r"(\d{1,6})-of-(\d{1,6})\.\w+$", re.ASCII)
 
 
@@ -71,6 +71,9 @@ class StepLog:
             raise UsageError(f"cannot write {quoted(path, 200)}: {os_reason(error)}") from error
         self._file.write(f"# host {as_host(host)}\n".encode())
 
+    def __repr__(self) -> str:
+        return f"<StepLog {printable(self._file.name)}>"
+
     @checked
     def log(self, step: int, ids: Any = ()) -> None:
         """Append a step and the examples of its batch.
@@ -83,7 +86,7 @@ class StepLog:
         Raises:
             UsageError: a negative step, or what is neither a number nor a tfds_id.
         """
-        words, lines = [str(step)], ""
+        words, lines = [str(step) if step < ENDLESS else ""], ""
         for item in np.asarray(ids).ravel().tolist():
             text = item.decode() if isinstance(item, bytes) else str(item)
             name, joint, index = text.rpartition(TFDS_ID_SEPARATOR)
@@ -92,6 +95,7 @@ class StepLog:
                 lines += f"# file {self._files[name]} {name}\n"
             words.append(f"{self._files[name]}{joint}{index}" if joint else text)
         if not all(map(_WORD.fullmatch, words)) or lines.count("\n") != lines.count("# file "):
+            self._files.clear()  # whose lines are not written
             raise UsageError(f"{quoted(' '.join(words))}: a step from 0 and ids are needed")
         self._file.write(f"{lines}{' '.join(words)}\n".encode())
 
@@ -168,8 +172,8 @@ class _Reader:
                 if text.startswith(b"#"):
                     self._header(text.decode("utf-8", "replace").strip())
                 elif text.strip() and not self._numbers(text):
-                    lines = enumerate(text.split(b"\n"))
-                    self._numbers(b"\n".join(self._plain(*one) for one in lines), are_codes=True)
+                    plain = (self._plain(*one) for one in enumerate(text.split(b"\n")))
+                    self._numbers(b"\n".join(plain), are_codes=True)
                 self._number += text.count(b"\n")
             if len(block) - whole >= _BLOCK:
                 raise self._wrong(f"more than {_BLOCK} bytes without a line end")
@@ -185,8 +189,9 @@ class _Reader:
         ends = np.concatenate([[0], np.cumsum(sizes)])
         for start, stop in pairwise([0, *cuts.tolist(), len(steps)] if len(steps) else []):
             host, own = self._hosts[process[start]], codes[ends[start] : ends[stop]]
-            rows = (one[start:stop] for one in (steps, lines, sizes))
-            yield LoggedRun(self._shown, host, not len(codes), *rows, own)
+            own_steps, own_lines = steps[start:stop], lines[start:stop]
+            rows = (own_steps, own_lines, sizes[start:stop], own)
+            yield LoggedRun(self._shown, host, not len(codes), *rows)
 
     def _cut_off(self, line: int) -> None:
         self._cut.append(line)
@@ -198,8 +203,9 @@ class _Reader:
 
     def _numbers(self, text: bytes, *, are_codes: bool = False) -> bool:
         """Take lines of numbers; return False, and take none, if there is anything else in them."""
-        if text.translate(None, b"0123456789 \t\r\n") or re.search(rb"\d{19}", text):
+        if text.translate(None, b"0123456789 \t\r\n"):
             return False
+        # What is too large becomes the largest int64, which is no step and no id.
         numbers = np.fromstring(text, np.int64, sep=" ")
         is_digit = np.frombuffer(text, np.uint8) > ord(" ")
         # A number begins where a digit follows a blank.
@@ -229,21 +235,8 @@ class _Reader:
             raise self._wrong(printable(str(error)), at) from None
 
     def _code(self, text: str) -> int:
-        name, joint, index = text.rpartition(TFDS_ID_SEPARATOR)
-        if not joint:
-            return self._codes.parse(text)
-        if name not in self._names:
-            self._name(name, name)
-        first, length = self._names[name]
-        if not (index.isascii() and index.isdigit() and len(index) < 19 and int(index) < length):
-            raise UsageError(f"tfds_id {quoted(text)}: the file has {length} examples, from 0")
-        return first + int(index)
-
-    def _name(self, word: str, name: str) -> None:
-        """Keep the first code and the length of a file, which ids call by a word."""
-        code = self._codes.parse_tfds_id(f"{name}{TFDS_ID_SEPARATOR}0")
-        split, shard, _ = (int(one[0]) for one in self._codes.places(np.array([code], np.int64)))
-        self._names[word] = code, self._codes.dataset.splits[split].shard_lengths[shard]
+        is_named = TFDS_ID_SEPARATOR in text
+        return code_of(text, self._names, self._codes) if is_named else self._codes.parse(text)
 
     def _header(self, text: str) -> None:
         if text == _CUT:
@@ -253,6 +246,7 @@ class _Reader:
                 if header[1]:
                     self._hosts.append(Host.parse(header[1]))
                 else:
-                    self._name(header[2], header[3])
+                    code_of(f"{header[3]}{TFDS_ID_SEPARATOR}0", self._names, self._codes)
+                    self._names[header[2]] = self._names[header[3]]
             except UsageError as error:
                 raise self._wrong(error) from None

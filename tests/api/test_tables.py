@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from tempfile import TemporaryDirectory
 from typing import Any
 from xml.etree import ElementTree
 
@@ -156,7 +157,15 @@ def test_every_answer_with_rows_has_a_table() -> None:
 
 # Pictures above the table.
 
+
+def _audited(dataset: Any) -> Any:
+    with TemporaryDirectory() as folder:
+        shardctl.StepLog(f"{folder}/0.log").log(0)  # a step without ids
+        return shardctl.audit(dataset, "train", batch=4, logs=folder)
+
+
 DRAWN = {
+    "Audit": _audited,
     "Evaluation": ANSWERS["eval"],
     "HostsPlan": ANSWERS["hosts"],
     "Layout": ANSWERS["layout"],

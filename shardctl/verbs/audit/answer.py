@@ -6,6 +6,8 @@ import os
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,6 @@ from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, ranges
 from shardctl.base.columns import Records, Tabular
 from shardctl.base.phrase import refused
-from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import DatasetLike, as_dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.order import ENDLESS, Order
@@ -27,11 +28,12 @@ from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.resume.hosts import old_orders
-from shardctl.verbs.resume.stopped_hosts import shared_run
+from shardctl.verbs.resume.stopped_hosts import SharedRun, shared_run
 
 KINDS = ("again", "foreign", "never", "out of turn")
 _FIELDS = "kind epoch host step position expected trained log line"
-_MOST = 1 << 27  # positions of a host that are compared; each takes some 100 bytes
+# Positions of a host that are compared: each takes some 100 bytes, and 500 if it differs.
+_MOST = 1 << 25
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class AuditedRun:
     num_missing: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Audit(Tabular):
     """What a run was trained on, by epoch, and by host where there are several.
 
@@ -101,11 +103,6 @@ class Audit(Tabular):
         """Whether all that was due was trained on once, and in turn as far as that is known."""
         return not len(self.differences)
 
-    def __repr__(self) -> str:
-        trained = counted(sum(epoch.trained for epoch in self.epochs), "example")
-        said = "all once and in turn" if self.equal else f"{len(self.differences):,} differences"
-        return in_short(self, f"{self.order.dataset.title} {self.spec}", trained, said)
-
 
 @dataclass(eq=False)
 class _Stream:
@@ -128,10 +125,10 @@ class _Stream:
 @checked
 def audit(
     dataset: DatasetLike,
-    logs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     spec: str | None = None,
     settings: read_settings.SettingsLike | None = None,
     *,
+    logs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     first_step: int | None = None,
     **keywords: Unpack[OrderSettings],
 ) -> Audit:
@@ -139,9 +136,9 @@ def audit(
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
-        logs: files of `STEP ID ID ..` lines, as `StepLog` writes them, folders of them or patterns.
-        spec: what is read; None is `train`, else the only split.
+        spec: what is read, as TFDS writes it; None is `train`, else the only split.
         settings, keywords: how it is read: a ReadSettings, a dict of its values, or keywords.
+        logs: files of `STEP ID ID ..` lines, as `StepLog` writes them, or folders of such `*.log`.
         first_step: the number of the first step; None is 1 where the logs begin with 1, else 0.
 
     Returns:
@@ -152,6 +149,15 @@ def audit(
         UsageError: steps that the order does not have, or logs that do not fit together.
         UnpredictableOrderError: the order is nondeterministic and the logs have no ids, or epochs
             or hosts mix.
+
+    >>> import shardctl, tempfile
+    >>> with tempfile.TemporaryDirectory() as run:
+    ...     log = shardctl.StepLog(f"{run}/steps.log")
+    ...     for step, ids in enumerate([[0, 1], [2, 3], [2, 3], [6, 7]]):
+    ...         log.log(step, ids)
+    ...     found = shardctl.audit("mnist", "train", {"batch": 2}, logs=run)
+    >>> [(one["kind"], one["step"], one["expected"]) for one in found.first]
+    [('again', 2, 4), ('never', 2, 4)]
     """
     del keywords
     dataset, settings = as_dataset(dataset), read_settings.as_settings(settings)
@@ -163,7 +169,7 @@ def audit(
         planned = plan_order(dataset, spec, read_settings.with_stand_in_seeds(settings)[0])
     paths = [logs] if isinstance(logs, str | os.PathLike) else logs
     alone = settings.host or Host(index=0, count=1)
-    runs, warnings = read_step_logs(list(map(os.fspath, paths)), planned.order.codes, alone)
+    runs, warnings = read_step_logs([os.fspath(path) for path in paths], planned.order.codes, alone)
     if settings.host is not None and any(run.host != alone for run in runs):
         raise refused("{host!}: the logs are of other hosts", host=alone)
     counts = {run.host.count: 0 for run in sorted(runs, key=lambda run: int(run.steps[0]))}
@@ -172,29 +178,30 @@ def audit(
     if unknown is not None:
         if len(eras) > 1 or any(run.is_bare for run in runs) or not planned.order.has_epochs:
             raise unknown
-        assumed.append(f"how often is compared, and not the order: {unknown}")
+        assumed.append(f"seeds are examples: how often is compared, and not the order: {unknown}")
     least = min(int(run.steps[0]) for run in runs)
     base = int(least == 1) if first_step is None else first_step
-    if least < base:
-        raise refused("{first_step!}: the logs have step {}", least, first_step=base)
+    if not 0 <= base <= least:
+        raise refused("{first_step!}: the logs begin with step {}", least, first_step=base)
     if first_step is None:
         assumed.append(f"the run begins with step {base}")
     streams = _streams(planned, eras, base, assumed)
-    return _compared(planned, streams, assumed, warnings, known=unknown is None)
+    said = {"assumed": tuple(assumed), "warnings": (*planned.warnings, *warnings)}
+    return _compared(planned, streams, unknown is None, **said)
 
 
 def _streams(
     planned: PlannedOrder, eras: Sequence[list[LoggedRun]], base: int, assumed: list[str]
 ) -> list[_Stream]:
     """Return what each host is to read beside what it logged; in each era there are other hosts."""
-    given, stretches, found = planned.order.settings, [], []
-    starts = [base, *(min(int(run.steps[0]) for run in era) for era in eras[1:]), None]
+    given, stretches, found = planned.order.settings, list[RunSegment](), list[_Stream]()
+    starts = [base, *(min(int(run.steps[0]) for run in era) for era in eras[1:])]
     if len(eras) > 1 and not isinstance(planned.order, ReaderOrder):
         raise UsageError(
             "the number of hosts changes: how stages and other loaders share what is left is not "
             "known; audit the logs of each number alone"
         )
-    for era, start, stop in zip(eras, starts, starts[1:], strict=False):
+    for era, start, stop in zip_longest(eras, starts, starts[1:]):
         settings, count = given, era[0].host.count
         if stop is not None and max(int(run.steps[0]) for run in era) >= stop:
             raise UsageError(f"{count} hosts again after step {stop}; audit what follows alone")
@@ -207,17 +214,18 @@ def _streams(
         for host in sorted({run.host for run in era}, key=lambda host: host.index):
             own = [run for run in era if run.host == host]
             order = orders[host.index % len(orders)].order
-            last = max(int(run.steps[-1]) for run in own) - start
-            read = _of_shared if stretches else _of_order
-            columns = read(planned, order, stretches, last)
+            # All steps up to the next hosts were due, whether or not they are in the log.
+            last = max((stop or 1) - 1, *(int(run.steps[-1]) for run in own)) - start
+            if stretches:
+                columns = _of_shared(shared_run(planned.resolved, order.settings, stretches), last)
+            else:
+                columns = _of_order(order, last)
             found.append(_Stream(host, start, stop, own, *columns))
         if stop is not None:
-            consumed = tuple(
-                min((stop - start) * (settings.batch or 1), one.order.num_examples)
-                for one in orders
-            )
-            made = {"batch": settings.batch, "host_by": settings.host_by, "alone": count == 1}
-            stretches.append(RunSegment(consumed=consumed, **made))
+            done = (stop - start) * (settings.batch or 1)
+            consumed = tuple(min(done, one.order.num_examples) for one in orders)
+            made = replace(RunSegment(consumed=consumed), batch=settings.batch, alone=count == 1)
+            stretches.append(replace(made, host_by=settings.host_by))
             assumed.append(f"hosts share what is left at step {stop} as resume --to-hosts plans it")
     return found
 
@@ -226,15 +234,12 @@ def _with_batch(order: Order, settings: ReadSettings, runs: Sequence[LoggedRun])
     sizes, counts = np.unique(np.concatenate([run.sizes for run in runs]), return_counts=True)
     batch = int(sizes[counts.argmax()])
     if not batch or settings.stages is not None or not settings.takes("batch"):
-        raise UsageError(order.why_no_steps)
+        raise UsageError(order.why_no_steps.replace("--step", "a log of steps"))
     return replace(settings, batch=batch)
 
 
-def _of_order(
-    planned: PlannedOrder, order: Order, stretches: Sequence[RunSegment], last: int
-) -> tuple[Int64s, Int64s, Int64s]:
+def _of_order(order: Order, last: int) -> tuple[Int64s, Int64s, Int64s]:
     """Return codes and epochs of an order to the end of a step's epoch, and where steps are."""
-    del planned, stretches
     if order.num_steps is not None and last >= order.num_steps:
         raise UsageError(
             f"the logs have {last + 1} steps, and the order {order.num_steps}; give --epochs N of "
@@ -250,12 +255,10 @@ def _of_order(
     return order.read(0, whole), order.epoch_of(at), bounds
 
 
-def _of_shared(
-    planned: PlannedOrder, order: Order, stretches: Sequence[RunSegment], last: int
-) -> tuple[Int64s, Int64s, Int64s]:
+def _of_shared(shared: SharedRun, last: int) -> tuple[Int64s, Int64s, Int64s]:
     """Return the same of a host that shares what is left of an epoch, and then whole epochs."""
-    shared = shared_run(planned.resolved, order.settings, stretches)
-    batch, rest, size = order.settings.batch or 1, shared.rest.size, max(order.epoch_size, 1)
+    order, rest = shared.planned.of_reader, shared.rest.size
+    batch, size = order.settings.batch or 1, max(order.epoch_size, 1)
     if last * batch >= shared.num_examples:
         raise UsageError(f"{last + 1} steps after the hosts changed, and there are fewer")
     stop = min((last + 1) * batch, shared.num_examples)
@@ -273,12 +276,7 @@ def _positions(count: int) -> Int64s:
 
 
 def _compared(
-    planned: PlannedOrder,
-    streams: Sequence[_Stream],
-    assumed: list[str],
-    warnings: list[str],
-    *,
-    known: bool,
+    planned: PlannedOrder, streams: Sequence[_Stream], known: bool, **said: tuple[str, ...]
 ) -> Audit:
     """Return where what was logged differs from what was due.
 
@@ -314,9 +312,9 @@ def _compared(
             missing = int(steps[-1] - steps[0]) + 1 - len(steps)
             if following < ENDLESS:
                 missing += max(following - int(run.steps[-1]) - 1, 0)
-            ends, gone = run.steps[[0, -1]].tolist(), int((~kept).sum())
             where = (run.file, int(run.lines[0]), str(stream.host))
-            runs.append(AuditedRun(*where, *ends, gone, missing))
+            ends = (int(run.steps[0]), int(run.steps[-1]))
+            runs.append(AuditedRun(*where, *ends, int((~kept).sum()), missing))
             reached = max(reached, int(steps[kept].max(initial=-1)) + 1)
             following = min(following, int(run.steps[0]))
         if stream.until is not None:
@@ -333,7 +331,7 @@ def _compared(
     rows = rows[:, np.argsort(rows[3], kind="stable")]
     most = planned.order.codes.num_codes
 
-    def key(columns: Int64s) -> Int64s:  # an example of an epoch
+    def key(columns: Any) -> Any:  # an example of an epoch
         return columns[0] * most + columns[1]
 
     surplus = _surplus(key(rows[[1, 6]]), key(rest))
@@ -352,11 +350,10 @@ def _compared(
         order=planned.order,
         epochs=epochs,
         hosts=hosts if len(streams) > 1 else (),
-        runs=tuple(reversed(runs)),
+        runs=tuple(sorted(runs, key=lambda run: (run.log, run.line))),
         differences=differences,
         first=tuple(differences[int(one[0])] for one in firsts if len(one)),
-        assumed=tuple(assumed),
-        warnings=(*planned.warnings, *warnings),
+        **said,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shardctl.base.text import choices
 from shardctl.cli import output
 from shardctl.cli.options.dataset import DatasetOptions
 from shardctl.cli.options.order import OrderOptions, asked_for
@@ -50,10 +51,13 @@ def audit(
     specs = [word for word in words if not (word == "-" or os.path.exists(word))]
     paths = [word for word in words if word not in specs]
     if not paths or len(specs) > 1:
-        raise UsageError(f"give a log that is there, and at most one split or slice: not {specs}")
+        given = f"not {choices(specs)}" if specs else "there are none"
+        raise UsageError(
+            f"give logs, files that are there, and at most one split or slice; {given}"
+        )
     dataset, settings = asked_for(source, reading)
     spec = specs[0] if specs else None
-    found = audit_logs(dataset, paths, spec, settings, first_step=first_step)
+    found = audit_logs(dataset, spec, settings, logs=paths, first_step=first_step)
     output.warn(found.warnings)
     FORMATS.write(out, found, every_row=every_row, picture=picture)
     if not found.equal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shardctl.base.text import printable
 from shardctl.draw.picture import Bar, Paper, Picture, Series, bar_lines
 from shardctl.verbs.audit.answer import Audit
 
@@ -17,7 +18,7 @@ def audit_pictures(audit: Audit, paper: Paper) -> tuple[Picture, ...]:
     num = len(audit.differences)
     return (
         Picture(
-            title=f"What was trained on of {audit.spec}",
+            title=f"What was trained on of {printable(audit.spec)}",
             caption="A bar is a number of examples. Highlighted: what differs from the order.",
             said=f"{num:,} differences from the order." if num else "All once, and in turn.",
             marks=tuple(bar_lines("epoch", [str(e.epoch) for e in audit.epochs], series, paper)),

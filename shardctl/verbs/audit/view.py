@@ -29,14 +29,13 @@ def audit_table(audit: Audit, screen: tables.Screen) -> Iterator[str]:
         from shardctl.draw.picture import picture_lines
 
         yield from ("\n", *picture_lines(audit, screen))
-    starts = tables.columns(
-        "<log line <host first_step=first last_step=last num_rolled_back=rolled_back "
-        "num_missing=missing"
-    )
+    named = "first_step=first last_step=last num_rolled_back=rolled_back num_missing=missing"
+    starts = tables.columns(f"<log line <host {named}")
     yield f"\nsteps of {counted(len(audit.runs), 'start')}\n"
     yield tables.table(starts, tables.cells_of(starts, audit.runs), screen, keep=_ROWS)
     if audit.equal:
-        yield "\nevery example that was due was trained on once, in turn\n"
+        known = all(one.out_of_turn is not None for one in audit.epochs)
+        yield f"\nevery example that was due was trained on once{', in turn' * known}\n"
         return
     yield "\nthe first of each kind of difference\n"
     firsts = tables.columns("<kind epoch <host step position <expected <trained <log line")
@@ -50,7 +49,7 @@ def audit_document(audit: Audit) -> Document:
         **order_head("audit", audit.order),
         "spec": audit.spec,
         "pipeline": pipeline_record(audit.order),
-        "assumed": list(audit.assumed),
+        "assumptions": list(audit.assumed),
         **picked(audit, "equal"),
         "epochs": [picked(one, f"epoch {_OF_EPOCH}") for one in audit.epochs],
         "hosts": [picked(one, f"epoch host {_OF_EPOCH}") for one in audit.hosts],

@@ -409,3 +409,9 @@ def test_three_hosts_become_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     seen = Counter(name for lines in before + after for line in lines for name in line[1:])
     assert len(seen) == sum(lengths)
     assert set(seen.values()) == {2}
+    # An audit of the logs says the same, of other hosts and batches, in turn.
+    settings = ReadSettings(shuffle_seed=32, buffer=1000, buffer_seed=7, epochs=2, batch=16)
+    audit = shardctl.audit(folder, "train", settings, logs=run)
+    assert audit.equal
+    assert [one.trained for one in audit.epochs] == 2 * [sum(lengths)]
+    assert {run.host for run in audit.runs} == {"0/3", "1/3", "2/3", "0/2", "1/2"}

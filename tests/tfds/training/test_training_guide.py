@@ -27,6 +27,13 @@ SOURCE = script_of_guide("training", "checkpoint_train.py")
 LENGTHS = [400, 0, 250, 617, 300, 333, 100]  # 3 epochs are 94 batches, a partial one at the end
 
 
+def stated_settings() -> ReadSettings:
+    """Return the settings of the script."""
+    (stated,) = re.findall(r"^settings = (.*)$", SOURCE, re.M)
+    settings: ReadSettings = eval(stated, {"ReadSettings": ReadSettings})
+    return settings
+
+
 @pytest.fixture(scope="module")
 def folder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_images(tmp_path_factory.mktemp("data"), train=LENGTHS)
@@ -54,11 +61,10 @@ def whole(
 ) -> WholeRun:
     """Return the run that nobody killed, whose batches are those of TFDS and tf.data."""
     found = whole_run(script, tmp_path_factory.mktemp("whole") / "run")
-    stated = re.findall(r"^settings = (.*)$", SOURCE, re.M)
     dataset = shardctl.tfds.pipeline(
         tfds.builder_from_directory(folder),
         "train",
-        eval(stated[0], {"ReadSettings": ReadSettings}),
+        stated_settings(),
         transform=lambda example: example["tfds_id"],
         add_tfds_id=True,
     )
@@ -70,12 +76,18 @@ def whole(
 
 @pytest.mark.slow
 def test_the_script_killed_at_random_steps_trains_on_every_batch_in_order(
-    script: Script, whole: WholeRun, tmp_path: Path
+    script: Script, whole: WholeRun, folder: Path, tmp_path: Path
 ) -> None:
     assert {"weights/.ATTRIBUTES/VARIABLE_VALUE", "data/.ATTRIBUTES/py_state"} <= set(whole.outcome)
     kills = [Moment(by="steps", at=17, delay=0.01), Moment(by="files", at=5)]
     report = check_killed_runs(script, whole, tmp_path, kills=kills)
     assert report.num_resumed == 2
+    # Its log says so: every example once in each epoch, in steps that no restart rolled back.
+    audit = shardctl.audit(folder, "train", stated_settings(), logs=tmp_path / "run0")
+    assert audit.equal
+    assert [one.trained for one in audit.epochs] == 3 * [sum(LENGTHS)]
+    assert [run.first_step for run in audit.runs] == [1, *(step for _, step in report.kills)]
+    assert audit.runs[0].num_rolled_back > 0
 
 
 def test_a_script_that_wrote_position_files_goes_over(tf: Any, tfds: Any, tmp_path: Path) -> None:
