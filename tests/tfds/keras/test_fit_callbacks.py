@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -202,3 +203,138 @@ def test_a_callback_continues_after_any_save(
 ) -> None:
     stops = [("on_epoch_end", 2), ("on_train_batch_begin", 4), ("on_train_end", 1)]
     check_stopped(tmp_path, stops, builder=builder, made=CALLBACKS[name], save_freq=save_freq)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "loop",
+    [
+        {"outputs": 2, "compiled": {"steps_per_execution": 3}, "save_freq": 3},
+        {
+            "compiled": {"loss": "binary_crossentropy", "weighted_metrics": ["mae"]},
+            "fit": {"class_weight": {0: 1.0, 1: 0.25}, "validation_freq": 2},
+        },
+    ],
+)
+def test_arguments_of_fit_continue(builder: Any, tmp_path: Path, loop: dict[str, Any]) -> None:
+    check_stopped(tmp_path, STOPS[:2], builder=builder, made=CALLBACKS["rows"], **loop)
+
+
+@pytest.mark.slow
+def test_metrics_of_each_replica_continue(builder: Any, tmp_path: Path) -> None:
+    """On one device, as a process of tests has made its devices before."""
+    import tensorflow as tf
+
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        check_stopped(tmp_path, STOPS[:2], builder=builder, compiled={"run_eagerly": False})
+
+
+def test_steps_of_an_execution_divide_those_of_an_epoch(builder: Any, tmp_path: Path) -> None:
+    loop = Loop(
+        builder=builder,
+        folder=tmp_path / "run",
+        compiled={"steps_per_execution": 2},
+        fit={"steps_per_epoch": 3},
+    )
+    with pytest.raises(UsageError, match="steps_per_execution=2 does not divide steps_per_epoch=3"):
+        loop.run()
+
+
+def test_other_callbacks_than_those_of_the_run_are_refused(builder: Any, tmp_path: Path) -> None:
+    loop = Loop(builder=builder, folder=tmp_path / "run", save_freq=1, made=CALLBACKS["rows"])
+    with pytest.raises(Stop):
+        loop.run(stopping("on_train_batch_end", 3))
+    loop.made = CALLBACKS["stops early"]
+    with pytest.raises(UsageError, match="had the callbacks .*CSVLogger.* this has .*EarlyStop"):
+        loop.run()
+    loop.made = CALLBACKS["rows"]
+    loop.compiled = {"metrics": ["mse", "mae"]}
+    with pytest.raises(UsageError, match="compile it with the metrics of then"):
+        loop.run()
+
+
+def test_a_callback_that_may_have_a_state_is_warned_of(builder: Any, tmp_path: Path) -> None:
+    import keras
+
+    own = type("Own", (keras.callbacks.Callback,), {})()
+    own.counter = 0
+    loop = Loop(builder=builder, folder=tmp_path / "run", made=lambda _: [own])
+    with pytest.warns(UserWarning, match=r"Own begins anew .*\(counter\).*get_state"):
+        loop.run()
+    asked = of_user(tmp_path)[0]
+    asked.get_state = None
+    type(asked).get_state = lambda _: {1, 2}
+    del asked.get_state
+    loop = Loop(builder=builder, folder=tmp_path / "other", made=lambda _: [asked])
+    with pytest.raises(UsageError, match="the state of Counting.get_state cannot be kept"):
+        loop.run()
+
+
+def test_states_are_read_back_as_they_were() -> None:
+    arrays: list[Any] = []
+    state = {"a": [1, None, "x", {"array": 2.5}], "b": np.arange(3), "c": np.float32(0.1)}
+    found = unpacked(packed(state, arrays), arrays)
+    assert found["a"] == state["a"]
+    assert np.array_equal(found["b"], np.arange(3))
+    assert found["c"] == np.float32(0.1)
+    assert found["c"].dtype == np.float32
+    for strange in ({1: 2}, object(), np.array(["x"]), {"a"}):
+        with pytest.raises(TypeError):
+            packed(strange, [])
+
+
+def test_a_file_of_rows_that_lost_some_is_refused(tmp_path: Path) -> None:
+    import keras
+
+    rows = keras.callbacks.CSVLogger(tmp_path / "log.csv")
+    (tmp_path / "log.csv").write_text("epoch,loss\n0,1.0\n")
+    put_state(rows, {"keys": ["loss"], "size": 11})
+    assert (tmp_path / "log.csv").read_text() == "epoch,loss\n"
+    with pytest.raises(DatasetError, match="has 11 bytes, and had 17"):
+        put_state(rows, {"keys": ["loss"], "size": 17})
+
+
+# What Keras itself does with `steps_per_epoch` where a pass ends, as the guide has it.
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("steps", [3, 4])
+def test_epochs_end_where_a_pass_does(tf: Any, steps: int, is_known: bool) -> None:
+    import keras
+
+    for num_batches in (2, 3, 4, 6, 7, 9):
+        left, expected = num_batches, []
+        for _ in range(3):
+            taken = min(left, steps)
+            expected.append((taken, num_batches - left))
+            left = 0 if taken < steps else left - taken
+            # Keras begins anew behind an epoch that was too short, or where it sees the end.
+            if taken < steps or (is_known and not left):
+                left = num_batches
+        batches = tf.data.Dataset.range(num_batches)
+        if not is_known:
+            batches = batches.filter(lambda _: True)
+        seen: list[list[int]] = []
+
+        class Model(keras.Model):  # type: ignore[misc]
+            def train_step(self, data: Any, seen: Any = seen) -> Any:
+                seen[-1].append(int(data[0].numpy().item()))
+                return {"loss": 0.0}
+
+        number = keras.Input((1,))
+        model = Model(number, keras.layers.Dense(1)(number))
+        model.compile("sgd", "mse", run_eagerly=True)
+        begins = keras.callbacks.LambdaCallback(on_epoch_begin=lambda *_, s=seen: s.append([]))
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            model.fit(
+                batches.map(lambda i: (tf.reshape(tf.cast(i, tf.float32), (1, 1)), i)),
+                epochs=3,
+                steps_per_epoch=steps,
+                verbose=0,
+                callbacks=[begins],
+            )
+        found = [(len(each), each[0] if each else num_batches) for each in seen]
+        assert found == expected, num_batches
+        too_short = sum("ran out of data" in str(one.message) for one in warned)
+        assert too_short == sum(taken < steps for taken, _ in expected)
