@@ -245,7 +245,7 @@ def test_other_callbacks_than_those_of_the_run_are_refused(builder: Any, tmp_pat
     with pytest.raises(Stop):
         loop.run(stopping("on_train_batch_end", 3))
     loop.made = CALLBACKS["stops early"]
-    with pytest.raises(UsageError, match="had the callbacks .*CSVLogger.* this has .*EarlyStop"):
+    with pytest.raises(UsageError, match=r"had the callbacks .*CSVLogger.* this has .*EarlyStop"):
         loop.run()
     loop.made = CALLBACKS["rows"]
     loop.compiled = {"metrics": ["mse", "mae"]}
@@ -266,7 +266,7 @@ def test_a_callback_that_may_have_a_state_is_warned_of(builder: Any, tmp_path: P
     type(asked).get_state = lambda _: {1, 2}
     del asked.get_state
     loop = Loop(builder=builder, folder=tmp_path / "other", made=lambda _: [asked])
-    with pytest.raises(UsageError, match="the state of Counting.get_state cannot be kept"):
+    with pytest.raises(UsageError, match=r"the state of Counting.* cannot be kept"):
         loop.run()
 
 
