@@ -1011,8 +1011,6 @@ def check_model(model: Any, steps_per_epoch: int | None) -> None:
         alone = (tf.distribute.MirroredStrategy, tf.distribute.OneDeviceStrategy)
         by_default = type(strategy).__name__ == "_DefaultDistributionStrategy"
         several = None if by_default or type(strategy) in alone else type(strategy).__name__
-        if several is None and keras.distribution.distribution() is not None:
-            several = "keras.distribution on TensorFlow"
     elif backend == "jax":
         import jax
 
@@ -1023,6 +1021,8 @@ def check_model(model: Any, steps_per_epoch: int | None) -> None:
             "that resumes ends with other weights: count the position in a loop of your own, or "
             "train with KERAS_BACKEND=jax"
         )
+    if several is None and (shared := keras.distribution.distribution()) is not None:
+        several = type(shared).__name__  # not proven, of one process either
     if several is not None:
         raise UsageError(
             f"{several}: ResumeFit follows fit in one process; several would share this dataset "
