@@ -720,7 +720,7 @@ class ResumeFit(_FitCallback):
     `get_state()`, which returns numbers, texts, arrays, lists or dicts of them, and
     `set_state(state)`.
 
-    Proven with Keras 3.15 on TensorFlow, JAX and torch.
+    Proven with Keras 3.15 on TensorFlow and JAX.
 
     Raises (as `fit` begins):
         UsageError: BackupAndRestore is missing or follows; a callback whose state is not restored;
@@ -993,7 +993,8 @@ def check_model(model: Any, steps_per_epoch: int | None) -> None:
     """Refuse a model whose `fit` takes other batches than those of a position, in this process.
 
     Raises:
-        UsageError: steps of an execution that cross the end of an epoch, or several processes.
+        UsageError: steps of an execution that cross the end of an epoch, several processes, or
+            Keras on torch.
     """
     import keras
 
@@ -1010,18 +1011,18 @@ def check_model(model: Any, steps_per_epoch: int | None) -> None:
         alone = (tf.distribute.MirroredStrategy, tf.distribute.OneDeviceStrategy)
         by_default = type(strategy).__name__ == "_DefaultDistributionStrategy"
         several = None if by_default or type(strategy) in alone else type(strategy).__name__
-        if several is None and keras.distribution.distribution() is not None:
-            several = "keras.distribution on TensorFlow"
     elif backend == "jax":
         import jax
 
         several = "jax.distributed" if jax.process_count() > 1 else None
-    elif backend == "torch":
-        import torch.distributed as dist  # type: ignore[import-not-found,unused-ignore]
-
-        several = "torch.distributed" if dist.is_available() and dist.is_initialized() else None
     else:
-        raise UsageError(f"ResumeFit knows fit on TensorFlow, JAX and torch, and this is {backend}")
+        raise UsageError(
+            f"ResumeFit is for Keras on TensorFlow and JAX, and this is on {backend}, where a run "
+            "that resumes ends with other weights: count the position in a loop of your own, or "
+            "train with KERAS_BACKEND=jax"
+        )
+    if several is None and (shared := keras.distribution.distribution()) is not None:
+        several = type(shared).__name__  # not proven, of one process either
     if several is not None:
         raise UsageError(
             f"{several}: ResumeFit follows fit in one process; several would share this dataset "

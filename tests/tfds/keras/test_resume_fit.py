@@ -34,6 +34,7 @@ from tests.tfds.keras.fit_runs import (
     stopping,
     whole_run,
 )
+from tests.tfds_datasets import build_dataset
 
 
 def test_fit_over_a_position_is_fit_over_the_pipeline_as_predicted(
@@ -272,6 +273,30 @@ def final_weights(run: Path) -> Mapping[str, Any]:
         names: list[str] = []
         file.visit(names.append)
         return {name: file[name][()] for name in names if isinstance(file[name], h5py.Dataset)}
+
+
+def all_that_is_left(run: Path) -> Mapping[str, Any]:
+    """Return weights, rows, history, and what a callback has counted in each step."""
+    counted = sorted(set((run / "counted.log").read_text().splitlines()))
+    with np.load(run / "history.npz") as history:
+        found: dict[str, Any] = {**final_weights(run), **history}
+    rows = np.frombuffer((run / "log.csv").read_bytes(), np.uint8)
+    return {**found, "rows": rows, "counted": np.array(counted)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["outputs", "weights"])
+def test_all_that_continues_is_killed_at_random_moments(
+    tfds: Any, tmp_path: Path, mode: str
+) -> None:
+    folder = build_dataset(
+        tmp_path / "data", splits={"train": [40, 0, 25, 61, 30, 33, 10], "test": [30]}
+    )
+    path = tmp_path / "everything.py"
+    path.write_text(Path(__file__).with_name("fit_everything.py.txt").read_text())
+    script = killed_runs.Script(path=path, arguments=(folder, mode), outcome=all_that_is_left)
+    whole = killed_runs.whole_run(script, tmp_path / "whole")
+    print(killed_runs.check_killed_runs(script, whole, tmp_path / "killed", kills=10))
 
 
 @pytest.mark.fuzz
