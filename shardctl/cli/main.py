@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 # The order is that of the help page.
 COMMANDS = (
     *("layout", "plan", "simulate", "locate", "resume", "hosts", "eval", "quality", "report"),
-    *("lint", "snapshot", "diff", "verify", "rehearse", "index", "inspect", "list", "init", "config"),
-    *("demo", "completion", "help"),
+    *("lint", "snapshot", "diff", "verify", "rehearse", "index", "inspect", "list", "init"),
+    *("config", "demo", "completion", "help"),
 )
 
 
