@@ -6,6 +6,7 @@ import random
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap, zip_longest
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from shardctl.settings.read_settings import (
     as_settings,
     settings_in_force,
 )
-from shardctl.tfds.imports import versions
+from shardctl.tfds.imports import tensorflow, versions
 from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
 from shardctl.tfds.training.pipeline import resume_like
 from shardctl.tfds.training.read_config import global_seed_of
@@ -176,7 +177,8 @@ def _shared(planned: Sequence[PlannedOrder], name: str) -> Shared:
     """
     first, settings = planned[0], planned[0].order.settings
     of_all = (first.dataset_as_given, first.spec, replace(settings, host=None))
-    if settings.host is None and settings.stages is None:
+    _check(planned)
+    if settings.host is None and settings.stages is None and first.ranges and planned[-1].ranges:
         # `even_splits` leaves no trace but the ranges: together they are what was split.
         begin, end = first.ranges[0], planned[-1].ranges[-1]
         of_all = (of_all[0], f"{begin.split.name}[{begin.start}:{end.stop}]", of_all[2])
@@ -184,8 +186,8 @@ def _shared(planned: Sequence[PlannedOrder], name: str) -> Shared:
         orders = old_orders(*of_all, len(planned))
     except UsageError:
         orders = []
-    one, two = ([_numbers(each.order).tolist() for each in all_of] for all_of in (orders, planned))
-    if one != two:
+    pairs = zip_longest(map(_all_numbers, orders), map(_all_numbers, planned), fillvalue=())
+    if not all(starmap(np.array_equal, pairs)):
         raise UsageError(
             f"{name}: what its hosts read is not shared as by tfds.even_splits, InputContext or "
             "shard, so no plan resumes it on other hosts; let the function resume by itself, as in "
@@ -214,6 +216,7 @@ class Job:
 
     def record(self, dataset: Dataset, spec: str | None, settings: ReadSettings) -> dict[str, Any]:
         """Return the fields of every answer, which say what is run."""
+        tensorflow()  # which has a version once it is imported
         in_force = settings_in_force(settings, ordered=dataset.ordered)
         hosts = {"num_hosts": self.hosts, "to_hosts": self.num_after, "versions": versions()}
         return {"dataset": dataset, "spec": spec, "pipeline": in_force, **hosts}
@@ -232,16 +235,7 @@ class Job:
         whole, notes = [_undropped(one) for one in planned], [_OVER, *what.pop("notes", ())]
         if [one.order.settings for one in whole] != [one.order.settings for one in planned]:
             notes.append(_DROPPED)
-        orders = [one.order for one in whole]
-        if any(o.is_endless or o.codes.pads or o.settings.loop != "python" for o in orders):
-            raise UsageError(
-                "rehearse takes a pipeline that ends, as by --epochs 2, that has no padding and is "
-                "iterated in Python"
-            )
-        total = sum(order.num_examples for order in orders)
-        if not 0 < total <= MAX_EXAMPLES:
-            instead = f"1 to {MAX_EXAMPLES:,} are counted; rehearse a slice, as 'train[:10%]'"
-            raise UsageError(f"a run of {counted(total, 'example')}: {instead}, or fewer epochs")
+        orders, total = [one.order for one in whole], _check(whole)
         most = max(map(_num_steps, orders))
         kill_at = self.kill_at
         if kill_at is None:
@@ -272,7 +266,7 @@ class Job:
             triples = zip(every, kept, after, strict=True)
             what["moved"] = sum(num_differing([ids], [one, two]) for ids, one, two in triples)
         if alone is not None:
-            unread, more, _ = count_runs([_numbers(_undropped(alone).order)], [], every)
+            unread, more, _ = count_runs([_all_numbers(_undropped(alone))], [], every)
             what |= {"unread": sum(unread), "read_twice": sum(more)}
         names = _of_all_splits(orders[0]).names
         rows = range(max(len(every), len(after)))
@@ -293,6 +287,21 @@ class Job:
         )
 
 
+def _check(planned: Sequence[PlannedOrder]) -> int:
+    """Return how many examples a run reads, which can be counted one by one."""
+    orders = [one.order for one in planned]
+    if any(o.is_endless or o.codes.pads or o.settings.loop != "python" for o in orders):
+        raise UsageError(
+            "rehearse takes a pipeline that ends, as by --epochs 2, that has no padding and is "
+            "iterated in Python"
+        )
+    total = sum(order.num_examples for order in orders)
+    if not 0 < total <= MAX_EXAMPLES:
+        instead = f"1 to {MAX_EXAMPLES:,} are counted; rehearse a slice, as 'train[:10%]'"
+        raise UsageError(f"a run of {counted(total, 'example')}: {instead}, or fewer epochs")
+    return total
+
+
 def _undropped(planned: PlannedOrder) -> PlannedOrder:
     return planned.with_settings(undropped(planned.order.settings))
 
@@ -301,9 +310,12 @@ def _of_all_splits(order: Order) -> ExampleCodes:
     return ExampleCodes(order.dataset, [split.name for split in order.dataset.splits])
 
 
-def _numbers(order: Order, codes: Int64s | None = None) -> Int64s:
-    """Return codes, else all of an order, as codes of all splits of the dataset, int64[n]."""
-    codes = order.read(0, order.num_examples) if codes is None else codes
+def _all_numbers(planned: PlannedOrder) -> Int64s:
+    return _numbers(planned.order, planned.order.read(0, planned.order.num_examples))
+
+
+def _numbers(order: Order, codes: Int64s) -> Int64s:
+    """Return codes of an order as codes of all splits of its dataset, int64[n]."""
     return _of_all_splits(order).bases[order.codes.places(codes)[0]] + order.codes.split_ids(codes)
 
 
