@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap, zip_longest
@@ -32,7 +31,6 @@ from shardctl.settings.read_settings import (
 )
 from shardctl.tfds.imports import tensorflow, versions
 from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
-from shardctl.tfds.training.pipeline import resume_like
 from shardctl.tfds.training.read_config import global_seed_of
 from shardctl.tfds.verifying.real_files import IndexRanges, Pass, Reading, iterate_whole
 from shardctl.verbs.inspect.answer import Inspection
@@ -44,7 +42,7 @@ from shardctl.verbs.resume.proof import num_differing
 MAX_EXAMPLES = 1 << 25  # of a run, which are counted one by one
 _NAMED = 5  # lost and repeated examples that the answer names
 _OVER = "each record was replaced by its number, in files of the same lengths; no map was run"
-_FROM_START = "what was yielded was read again and skipped, as resume_like does with such stages"
+_FROM_START = "these stages were resumed by skip: what was yielded is read again and dropped"
 _DROPPED = "the last partial batches are counted, though drop_remainder drops them"
 # What all hosts share: a dataset, a spec of it, and settings without a host.
 Shared = tuple[Dataset, str | None, ReadSettings]
@@ -178,7 +176,7 @@ def _shared(planned: Sequence[PlannedOrder], name: str) -> Shared:
     first, settings = planned[0], planned[0].order.settings
     of_all = (first.dataset_as_given, first.spec, replace(settings, host=None))
     _check(planned)
-    if settings.host is None and settings.stages is None and first.ranges and planned[-1].ranges:
+    if first.ranges and planned[-1].ranges and first.ranges != planned[-1].ranges:
         # `even_splits` leaves no trace but the ranges: together they are what was split.
         begin, end = first.ranges[0], planned[-1].ranges[-1]
         of_all = (of_all[0], f"{begin.split.name}[{begin.start}:{end.stop}]", of_all[2])
@@ -254,7 +252,7 @@ class Job:
             elif resume is not None and self.num_after != self.hosts:
                 runs = _on_hosts(orders[0], resume, self.num_after, saved)
             else:
-                runs = [_continued(one, stop) for one, stop in zip(whole, saved, strict=True)]
+                runs = [_continued(one, saved_at) for one in whole]
                 notes += [_FROM_START] * (orders[0].continued_by != "file_instructions")
             every = [_read(one.order, _reading(one), None, progress) for one in whole]
             places = zip(whole, stops, strict=True)
@@ -338,15 +336,12 @@ def _reading(planned: PlannedOrder) -> Reading:
     return made
 
 
-def _continued(planned: PlannedOrder, consumed: int) -> Run:
-    """Return what a host reads after so many examples, by its own plan."""
+def _continued(planned: PlannedOrder, step: int) -> Run:
+    """Return what a host reads from a step on, by its own plan; of stages behind a `skip`."""
     if planned.order.continued_by != "file_instructions":
         made = _reading(planned)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a note says it
-            rest = resume_like(made.elements, consumed=consumed)
-        return planned.order, replace(made, elements=rest)
-    plan = resume_order(planned, consumed=consumed)
+        return planned.order, replace(made, elements=made.elements.skip(step))
+    plan = resume_order(planned, consumed=_position(planned.order, step))
     ranges = IndexRanges(resolved=planned.resolved, codes=codes_of(planned.resolved))
     return planned.order, ranges.resumed(plan, None)
 
