@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import starmap, zip_longest
 from typing import Any
 
 import numpy as np
@@ -173,25 +173,25 @@ def _shared(planned: Sequence[PlannedOrder], name: str) -> Shared:
     Raises:
         UsageError: their shares are not those of `tfds.even_splits`, an InputContext or `shard`.
     """
-    first, settings = planned[0], planned[0].order.settings
-    of_all = (first.dataset_as_given, first.spec, replace(settings, host=None))
     _check(planned)
-    if first.ranges and planned[-1].ranges and first.ranges != planned[-1].ranges:
+    first, last = planned[0], planned[-1]
+    spec = first.spec
+    if first.ranges and last.ranges and first.ranges != last.ranges:
         # `even_splits` leaves no trace but the ranges: together they are what was split.
-        begin, end = first.ranges[0], planned[-1].ranges[-1]
-        of_all = (of_all[0], f"{begin.split.name}[{begin.start}:{end.stop}]", of_all[2])
-    try:
-        orders = old_orders(*of_all, len(planned))
-    except UsageError:
-        orders = []
-    pairs = zip_longest(map(_all_numbers, orders), map(_all_numbers, planned), fillvalue=())
-    if not all(starmap(np.array_equal, pairs)):
-        raise UsageError(
-            f"{name}: what its hosts read is not shared as by tfds.even_splits, InputContext or "
-            "shard, so no plan resumes it on other hosts; let the function resume by itself, as in "
-            "-- host={host} hosts={hosts} step={step}"
-        )
-    return of_all
+        begin, end = first.ranges[0], last.ranges[-1]
+        spec = f"{begin.split.name}[{begin.start}:{end.stop}]"
+    # A host that reads one file has no seed of their order; another one has.
+    for settings in dict.fromkeys(replace(one.order.settings, host=None) for one in planned):
+        shared = first.dataset_as_given, spec, settings
+        with contextlib.suppress(ShardctlError):
+            orders = old_orders(*shared, len(planned))
+            if all(map(np.array_equal, map(_all_numbers, orders), map(_all_numbers, planned))):
+                return shared
+    raise UsageError(
+        f"{name}: what its hosts read is not shared as by tfds.even_splits, InputContext or shard, "
+        "so no plan resumes it on other hosts; let the function resume by itself, as in "
+        "-- host={host} hosts={hosts} step={step}"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
