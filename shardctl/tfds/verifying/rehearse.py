@@ -1,4 +1,4 @@
-"""`rehearse`: a run in real tf.data over stand-in records, stopped, resumed, and counted."""
+"""`rehearse`: a run in real tf.data over numbered records, stopped, resumed, and counted."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def rehearse(
     watch: Watch | None = None,
     **keywords: Unpack[OrderSettings],
 ) -> Rehearsal:
-    """Run a pipeline in tf.data over stand-in records, stop it, resume it, and count the examples.
+    """Run a pipeline in tf.data on numbers for records, stop it, resume it, count the examples.
 
     Each record is replaced by its number; files have the lengths of the real ones, and none is
     read. The hosts run one after the other: to their end, once more until the stop, and from there

@@ -21,7 +21,7 @@ class HostRun:
     """What host `index` read before the stop and after it, in examples; None where it did not run.
 
     again: of `before`, read behind the last checkpoint, so that it is to be read again.
-    lost: of what it would have read, what nobody reads; repeated: of `after`, what is read once
+    lost: of what it would have read, what no host reads; repeated: of `after`, what is read once
         too often.
     """
 
@@ -35,7 +35,7 @@ class HostRun:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Rehearsal(Tabular):
-    """A run that was stopped and resumed over stand-ins, beside the uninterrupted one.
+    """A run that was stopped and resumed over numbers in place of records, beside the uninterrupted one.
 
     num_hosts, to_hosts: how many hosts stopped, how many resumed.
     kill_at: the step at which all stopped; saved_at: that of the checkpoint they resumed from.

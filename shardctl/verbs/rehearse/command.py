@@ -1,5 +1,5 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
-"""`shardctl rehearse`: a run over stand-in records, stopped, resumed, and counted."""
+"""`shardctl rehearse`: a run over numbered records, stopped, resumed, and counted."""
 
 import re
 from dataclasses import replace
@@ -34,7 +34,7 @@ def rehearse(
     save_every: shared.Number = None,
     every_row: AllOption = False,
 ) -> None:
-    """Stop a run and resume it over stand-in records, and count what is lost and repeated.
+    """Stop a run and resume it over numbered records, and count what is lost and repeated.
 
     Before an expensive job begins: TensorFlow runs the pipeline of every host without a model and
     without files. Each record is replaced by its number, in files of the same lengths. The hosts
