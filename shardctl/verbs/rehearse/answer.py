@@ -35,7 +35,7 @@ class HostRun:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Rehearsal(Tabular):
-    """A run that was stopped and resumed over numbers in place of records, beside the uninterrupted one.
+    """A run that was stopped and resumed over numbered records, beside the uninterrupted one.
 
     num_hosts, to_hosts: how many hosts stopped, how many resumed.
     kill_at: the step at which all stopped; saved_at: that of the checkpoint they resumed from.
