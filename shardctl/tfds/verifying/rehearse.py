@@ -82,6 +82,9 @@ def rehearse(
         save_every: a checkpoint each so many steps, from the last of which they resume.
         watch: is called as the work proceeds.
 
+    Returns:
+        A Rehearsal: `holds`, or what is lost and repeated, by host.
+
     Raises:
         UsageError: no such step, no end, too many examples, stages on another number of hosts, or
             another loader than TFDS's.
