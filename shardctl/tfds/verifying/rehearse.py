@@ -77,7 +77,8 @@ def rehearse(
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
         settings, keywords: those of the job, without a host.
-        hosts: how many hosts run until the stop; to_hosts: how many resume, None for as many.
+        hosts: how many hosts run until the stop.
+        to_hosts: how many resume; None for as many.
         kill_at: the step at which they stop, an element of the pipeline; None draws one.
         save_every: a checkpoint each so many steps, from the last of which they resume.
         watch: is called as the work proceeds.
