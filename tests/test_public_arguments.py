@@ -306,7 +306,7 @@ BEYOND = (-(2**63) - 1, 2**62, 2**63, 2**64 + 5, 10**600)
 # Of any size, as TensorFlow's seeds are, or cut where the order or the work ends.
 OF_ANY_SIZE = {
     *("shuffle_seed", "buffer_seed", "global_seed", "seeds", "exact_limit", "take", "num_bytes"),
-    *("shard_bytes", "size", "memory", "example_bytes", "block", "value", "source"),
+    *("shard_bytes", "size", "memory", "example_bytes", "block", "value", "source", "save_every"),
 }
 # Settings, counts and ids that an int64 holds; what comes of them is refused where it is too large.
 LARGE = {"ReadSettings", "Usage", "FileInstruction", "Split", "Split.even"}

@@ -2,12 +2,15 @@
 """`shardctl inspect`: the stages of a real tf.data pipeline, and what fixes its order."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shardctl.base.phrase import option_name
+from shardctl.base.text import quoted
 from shardctl.cli.options.shared import Flag, Text, Word, argument
 from shardctl.cli.output import (
     Formats,
@@ -146,6 +149,32 @@ def _scans(out: OutputOptions, *, runs: bool) -> Any:
     is_file = FORMATS.chosen(out) == "yaml" and out.output not in (None, "-")
     beside = {"folder": Path(os.path.dirname(out.output or ""))} if is_file else {}
     return provided("scans")(runs=runs, **beside)
+
+
+def names_function(script: ScriptOptions, words: Sequence[str], command: str) -> bool:
+    """Return whether words name a function of a script and its arguments, else one spec or none.
+
+    Raises:
+        UsageError: a script alone; of a spec, options of a function or more words.
+    """
+    if words and script.call is None:
+        name_a_function(words[0], command)
+    # A spec has colons in brackets alone.
+    if words and (script.call is not None or re.fullmatch(r"[^\[\]]+:[A-Za-z_]\w*", words[0])):
+        return True
+    spec = quoted(words[0] if words else "train")
+    refuse_beside(script.given(), spec, "it is no function of a script")
+    if len(words) > 1:
+        extra = quoted(" ".join(words[1:]))
+        raise UsageError(f"{extra} is more than {command} takes; shardctl {command} -h explains")
+    return False
+
+
+def refuse_beside(given: dict[str, Any], beside: str, because: str) -> None:
+    """Refuse the first option that was given beside something that it does not go with."""
+    for name, value in given.items():
+        if value not in (None, []):
+            raise UsageError(f"{option_name(name)} with {beside}: {because}")
 
 
 def name_a_function(reference: str, command: str) -> None:

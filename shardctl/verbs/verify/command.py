@@ -1,13 +1,11 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl verify`: the predicted order beside the one that TensorFlow reads; the files alone."""
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.base.phrase import option_name
 from shardctl.base.progress import WATCHING
 from shardctl.base.text import quoted
 from shardctl.cli.options import shared
@@ -24,7 +22,7 @@ from shardctl.cli.options.order import OrderOptions, asked_for
 from shardctl.cli.output import AllOption, OutputOptions, ProgressBars, formats_of, warn
 from shardctl.errors import UsageError
 from shardctl.files.streams import silent_libraries
-from shardctl.verbs.inspect.command import ScriptOptions, name_a_function
+from shardctl.verbs.inspect.command import ScriptOptions, names_function, refuse_beside
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
     from shardctl.verbs.verify.verify_files import FilesVerification
 
 FORMATS = formats_of("verify")
-# A spec has colons in brackets alone.
-_FUNCTION = re.compile(r"[^\[\]]+:[A-Za-z_]\w*")
 _SNAPSHOTS = (".yaml", ".yml", ".json")
 _OF_FILES = formats_of("verify", "verify_files")
 
@@ -129,14 +125,8 @@ def _compared(
     take: "Take",
 ) -> "Verification":
     """Return the order of a function, a spec or a plan beside the one that is predicted."""
-    if words and script.call is None:
-        name_a_function(words[0], "verify")
-    if words and (script.call is not None or _FUNCTION.fullmatch(words[0])):
+    if names_function(script, words, "verify"):
         return _function(source, {**reading.given(), **others}, script, words, take)
-    _refuse(script.given(), quoted(words[0] if words else "train"), "it is no function of a script")
-    if len(words) > 1:
-        extra = quoted(" ".join(words[1:]))
-        raise UsageError(f"{extra} is more than verify takes; shardctl verify -h explains")
     spec, plan, allow_version = words[0] if words else None, others["plan"], others["allow_version"]
     if plan is None:
         refuse_allow_version(given=bool(allow_version))
@@ -148,13 +138,6 @@ def _compared(
     return replace(_plan(dataset, made, take), plan=plan)
 
 
-def _refuse(given: dict[str, Any], beside: str, because: str) -> None:
-    """Refuse the first option that was given beside something that it does not go with."""
-    for name, value in given.items():
-        if value not in (None, []):
-            raise UsageError(f"{option_name(name)} with {beside}: {because}")
-
-
 def _function(
     source: DatasetOptions,
     given: dict[str, Any],
@@ -164,7 +147,7 @@ def _function(
 ) -> "Verification":
     others = {name: v for name, v in given.items() if name not in ("pass_index", "loop")}
     because = "the function has its settings; --pass-index and --loop are how it is iterated"
-    _refuse({**others, "dataset": source.dataset}, quoted(words[0]), because)
+    refuse_beside({**others, "dataset": source.dataset}, quoted(words[0]), because)
     from shardctl.tfds.imports import quiet_tensorflow
 
     with quiet_tensorflow(warn):
@@ -188,7 +171,7 @@ def _files(
     jobs: int | None,
     runner: "Runner | None",
 ) -> "FilesVerification":
-    _refuse(given, "--files", "the files are read whole, in no order")
+    refuse_beside(given, "--files", "the files are read whole, in no order")
     from shardctl.metadata.index.bare import naming_damaged
     from shardctl.verbs.verify.verify_files import verify_files
 
@@ -232,7 +215,7 @@ def _snapshot(
     from shardctl.verbs.snapshot.answer import snapshot
     from shardctl.verbs.verify.of_snapshot import beside_snapshot
 
-    _refuse(given, quoted(path), "a snapshot has its settings; leave it out")
+    refuse_beside(given, quoted(path), "a snapshot has its settings; leave it out")
     pinned = snapshot_of_file(path, "shardctl verify --plan FILE reads plans of resume")
     if isinstance(pinned.pipeline.get("file_order"), str):
         raise UsageError(f"{quoted(path)} has only a hash of its long --file-order")
