@@ -1,5 +1,8 @@
 """`python -m shardctl`."""
 
-from shardctl.cli.main import main
+try:
+    from shardctl.cli.main import main
+except KeyboardInterrupt:  # before `main` notes interrupts itself
+    raise SystemExit(130) from None
 
 main()

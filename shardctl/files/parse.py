@@ -114,8 +114,7 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     # A dict keeps the last of equal keys: fewer keys than pairs means that one came twice.
     value = dict(pairs)
     if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for index, key in enumerate(keys) if key in keys[:index])
+        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
         raise _BadValueError(f"key {quoted(twice)} is there twice")
     return value
 

@@ -20,6 +20,7 @@ from shardctl.stores.stores import read_file
 PROJECT_FILENAME = "shardctl.yaml"
 # Settings that may be beside `read:` as well, as the loader and the stages behind it.
 _BESIDE_READ = ("loader", "stages")
+_MAX_NUM_BYTES = 1 << 21  # two seconds of work; the text of `stages` has 1,000,000 at most
 PROJECT_KEYS = ("dataset", "data_dir", "loader", "read", "stages", "lint")
 _SECTIONS = ("read", "lint")
 
@@ -99,6 +100,11 @@ def project_of(text: bytes, path: Path) -> Project:
     from shardctl.files.parse import parse_yaml
 
     source = printable(str(path))
+    if len(text) > _MAX_NUM_BYTES:
+        raise DatasetError(
+            f"{source}: {len(text):,} bytes; at most {_MAX_NUM_BYTES:,} are read of settings: "
+            "shorten its lists, or give them as options"
+        )
     document = parse_yaml(text, source=source)
     with fields.said_about(source):
         settings = fields.mapping({} if document is None else document, "the file")

@@ -171,6 +171,13 @@ def _mappings(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.lists(pair, max_size=3).map(lambda pairs: f"{{{', '.join(pairs)}}}")
 
 
+def test_a_key_that_is_there_twice_among_many_is_found_in_linear_time() -> None:
+    keys = [str(number) for number in range(200_000)]  # by comparison of all: over a minute
+    pairs = [f'"{key}": 0' for key in [*keys, keys[-1]]]
+    text = "{" + ", ".join(pairs) + "}"
+    assert "key '199999' is there twice" in json_error(text.encode())
+
+
 def test_keys_that_are_there_twice_are_refused_wherever_they_are() -> None:
     def law(text: str) -> None:
         twice = False

@@ -33,6 +33,12 @@ def test_the_nearest_file_is_taken(tmp_path: Path) -> None:
     assert nearer.path == tmp_path / "a" / "shardctl.yaml"
 
 
+def test_a_file_too_large_for_settings_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
+    (tmp_path / "shardctl.yaml").write_bytes(b"lint: {ignore: [" + b"SC001, " * 300_000 + b"]}")
+    with pytest.raises(DatasetError, match="2,100,018 bytes; at most 2,097,152 are read"):
+        find_project(tmp_path)
+
+
 def test_stages_may_be_beside_the_settings_or_among_them(tmp_path: Path) -> None:
     path = tmp_path / "shardctl.yaml"
     path.write_text("read: {cycle: 4}\nstages: [cache, take: 3]\n")

@@ -262,3 +262,21 @@ def test_where_no_more_processes_can_be_started_those_that_are_do_the_work(
         index: index % 3 for index in range(300)
     }
     assert len(started) == limit
+
+
+def test_a_process_whose_parent_is_gone_ends_in_silence() -> None:
+    parent, end = os.pipe()
+    os.close(parent)
+    code = "from shardctl.metadata.index.workers import main; main()"
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-c", code],
+            stdin=subprocess.DEVNULL,
+            stdout=end,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    finally:
+        os.close(end)
+    assert (ran.returncode, ran.stderr) == (0, b"")
