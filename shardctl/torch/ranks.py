@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 from shardctl.base.arguments import checked
@@ -38,10 +39,8 @@ class AllRanks:
     def state_dict(self) -> dict[str, str]:
         """Return the places of all ranks, as one text of JSON: no library takes it apart."""
         own = self._loader.state_dict()
-        states = [own]
-        import torch.distributed as ranks
-
-        if ranks.is_available() and ranks.is_initialized() and ranks.get_world_size() > 1:
+        states, ranks = [own], sys.modules.get("torch.distributed")
+        if ranks and ranks.is_available() and ranks.is_initialized() and ranks.get_world_size() > 1:
             states = [None] * ranks.get_world_size()
             ranks.all_gather_object(states, own)
         return {"states": json.dumps(states)}
