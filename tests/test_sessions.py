@@ -108,6 +108,7 @@ _RUN_ELSEWHERE = (
     *("evaluate.py", "unpadded.py", "grain_train.py", "grain_fit.py", "torch_train.py"),
     *("lightning_train.py", "ray_train.py", "linen_train.py", "jax_train.py", "clu_train.py"),
     *("clu_moved.py", "clu_settings.py", "maxtext_train.py", "moved.py", "beside.py"),
+    *("ddp_train.py", "accelerate_loop.py", "trainer_loop.py"),
 )
 
 

@@ -75,7 +75,7 @@ def test_every_format_of_a_command_has_a_renderer_and_is_in_its_help(
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [3, 4]}, test: {shard_lengths: [5]}}\n"
 _LINES = (
     *("plan train", "locate --id 1", "resume --consumed 2", "hosts --hosts 2", "eval --batch 2"),
-    *("lint --ignore SC", "diff order.yaml", "index data"),
+    *("lint --ignore SC", "diff order.yaml", "index data", "audit steps.log"),
 )
 _ENOUGH = {line.split()[0]: line.split()[1:] for line in _LINES}
 _OTHERS = ("verify", "inspect", "init", "demo", "completion", "help")
@@ -87,6 +87,7 @@ def test_every_format_is_written_and_parses(command: str, shardctl: Shardctl) ->
     Path("toy.yaml").write_text(LAYOUT)
     Path("data").mkdir()
     Path("data/toy-train.tfrecord").touch()
+    Path("steps.log").write_text("1 0 1 2 3 4 5 6\n")
     source = () if command in ("list", "index") else ("-d", "toy.yaml")
     assert shardctl("snapshot", "-d", "toy.yaml", "-o", "order.yaml").exit_code == 0
     names = importlib.import_module(module_of(command)).FORMATS.names

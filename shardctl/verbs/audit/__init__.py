@@ -1,1 +1,1 @@
-"""Whether an evaluation sees every example, and ends."""
+"""What a run saw: its log of steps beside the order that its pipeline has."""
