@@ -339,9 +339,9 @@ def occupancy_moments(sizes: Int64s, num_drawn: int, num_windows: int) -> Unifor
     variance = weights @ joint @ weights + float(
         (weights * (alone - alone**2 - joint.diagonal())).sum()
     )
-    return UniformMoments(
-        expected=expected, spread=math.sqrt(max(0.0, float(variance)) / max(1, num_windows))
-    )
+    spread = math.sqrt(max(0.0, float(variance)) / max(1, num_windows))
+    # Sums of floats differ by processor in their last digits; an answer does not.
+    return UniformMoments(expected=expected, spread=float(f"{spread:.12g}"))
 
 
 def _missed(sizes: NDArray[np.float64], n: int, num_drawn: int) -> NDArray[np.float64]:
