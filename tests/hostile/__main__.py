@@ -27,8 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.forked_scripts import load
-from tests.hostile.kinds import KINDS, Case, Sources, valid_sources
-from tests.hostile.verdict import MEMORY, SECONDS, WALL_SECONDS, faults, outcomes
+from tests.hostile.chained import KINDS, SHARES
+from tests.hostile.kinds import Case, Sources, valid_sources
+from tests.hostile.verdict import MEMORY, SECONDS, WALL_SECONDS, faults_of_case, memory_of, outcomes
 
 _BATCH = 250  # cases of a process
 
@@ -50,7 +51,8 @@ def main(words: Sequence[str] | None = None) -> int:
         load()
         print(f"{'kind':<14}{'cases':>10}{'commands':>10}{'failed':>8}{'seconds':>9}", flush=True)
         for kind in kinds:
-            began, number = time.monotonic(), -(-asked.number // len(kinds))
+            began = time.monotonic()
+            number = -(-asked.number // len(kinds) // SHARES.get(kind, 1))
             names = [f"{asked.seed}:{number}" for number in range(number)]
             names = [asked.case] if asked.case else names
             tried, failed = _tried(kind, names, sources, Path(scratch), asked.j)
@@ -103,11 +105,12 @@ def _forked(
 
 
 def _alone(kind: str, name: str, sources: Sources, scratch: Path) -> Iterator[str]:
-    memory = MEMORY * (4 if kind == "record files" else 1)
+    case = _case(kind, name, sources)
+    seconds = 4 * SECONDS if kind == "rehearsals" else SECONDS  # where TensorFlow is loaded
+    found = list(outcomes(case, scratch, memory=memory_of(kind), seconds=seconds))
     wrong = [
-        f"{one!a}: {ascii(shlex.join(outcome.arguments))[1:-1][:200]}"
-        for outcome in outcomes(_case(kind, name, sources), scratch, memory=memory)
-        for one in faults(outcome)
+        f"{one!a}: {ascii(shlex.join(words))[1:-1][:200]}"
+        for words, one in faults_of_case(case, found)
     ]
     if wrong:
         again = f"python -m tests.hostile --kind {shlex.quote(kind)} --case {name}"
@@ -123,8 +126,11 @@ def _case(kind: str, name: str, sources: Sources) -> Case:
 
 def _batch(kind: str, sources: Sources, scratch: Path, names: list[str]) -> tuple[int, list[str]]:
     """Return how many commands were run here, and the cases in which something was wrong."""
+    if kind == "rehearsals":
+        load(["tensorflow", "shardctl.tfds.*"])
     with open("/proc/self/statm") as file:
-        limit = int(file.read().split()[0]) * resource.getpagesize() + 4 * MEMORY
+        limit = int(file.read().split()[0]) * resource.getpagesize()
+    limit += max(4 * MEMORY, memory_of(kind))
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.signal(signal.SIGALRM, lambda *_: os._exit(9))
@@ -133,7 +139,7 @@ def _batch(kind: str, sources: Sources, scratch: Path, names: list[str]) -> tupl
         case = _case(kind, name, sources)
         found = list(outcomes(case, scratch, run=_run_here))
         num_commands += len(found)
-        if any(True for outcome in found for _ in faults(outcome)):
+        if any(faults_of_case(case, found)):
             suspects.append(name)
     return num_commands, suspects
 

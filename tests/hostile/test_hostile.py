@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.cases import PIPELINES, add_cases, fuzzed, random_of_a_fuzz_run
-from tests.hostile.kinds import KINDS, Case, Sources, content_of, valid_sources
-from tests.hostile.verdict import MEMORY, Outcome, faults, outcomes
+from tests.hostile.chained import KINDS
+from tests.hostile.kinds import Case, Sources, content_of, valid_sources
+from tests.hostile.verdict import Outcome, faults, faults_of_case, memory_of, outcomes
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +26,14 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
 def test_no_input_does_what_may_not_happen(
     kind: str, num_cases: int, sources: Sources, tmp_path: Path
 ) -> None:
-    # The threads of ArrayRecord's reader hang where they get no address space.
-    memory = MEMORY * (4 if kind == "record files" else 1)
     rng, wrong = random_of_a_fuzz_run(), []
     for number in range(num_cases):
-        for outcome in outcomes(KINDS[kind](rng, sources), tmp_path, memory=memory):
-            command = ascii(shlex.join(outcome.arguments))[:200]
-            wrong += [f"case {number}: {one!a}: {command}" for one in faults(outcome)]
+        case = KINDS[kind](rng, sources)
+        found = list(outcomes(case, tmp_path, memory=memory_of(kind)))
+        wrong += [
+            f"case {number}: {one!a}: {ascii(shlex.join(words))[:200]}"
+            for words, one in faults_of_case(case, found)
+        ]
     add_cases(num_cases)
     assert not wrong, "\n".join(wrong)
 
