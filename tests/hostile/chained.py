@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from tests.hostile.kinds import _FORMATS, OF_ONE_FILE, Case, Make, Sources, _command
+from tests.hostile.kinds import _FORMATS, OF_ONE_FILE, Case, Make, Sources
 from tests.hostile.mutations import TEXTS, WORDS, mutated, mutated_bytes, mutated_lines
 from tests.hostile.server import SECRET, UNSEEN, way_of
 from tests.record_files import framed
@@ -42,7 +42,7 @@ def _resealed(rng: random.Random, data: bytes) -> bytes:
 
 
 def index(rng: random.Random, sources: Sources) -> Case:
-    """Record files of any format and name without metadata, and the counts that are kept of them."""
+    """Record files of any format and name without metadata, and counts that are kept."""
     form, own = rng.choice([*sources.records, "tfrecord"]), rng.random() < 0.5
     ending = {"webdataset": "tar"}.get(form, form)
     names = [f"toy-train.{ending}-{index:05}-of-00003" for index in range(3)]
@@ -238,9 +238,10 @@ def servers(rng: random.Random, sources: Sources) -> Case:
     read = ["simulate", "train", "--take", "20", "-f", "ids", "-d"]
     commands = [[*read, right], [*read, wrong]]
     if rng.random() < 0.3:
-        plan = f"http://{login}{sources.server}/{number}/plan0.yaml"
-        more = (["resume", "--plan", plan, "-f", "json"], ["layout", "-d", wrong, "-f", "json"])
-        commands = [[*rng.choice(more)]]
+        form = ["-f", rng.choice(_FORMATS)]
+        words = rng.choice(WORDS["of a server"]).split()
+        place = f"http://{login}{sources.server}/{rng.choice((0, number))}"
+        commands = [[word.replace("URL", place) for word in words] + form]
     law = partial(_served, way_of(number))
     return Case(
         files={"l.yaml": sources["l.yaml"]},

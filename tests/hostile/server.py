@@ -38,12 +38,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         pass
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         number, _, name = self.path.partition("?")[0].removeprefix("/").partition("/")
         rng, way = random.Random(number), way_of(int(number) if number.isdigit() else 0)
         data = self.files.get(name, b"")
         if not data:
-            return self._answer(404, b"none", {})
+            self._answer(404, b"none", {})
+            return
         asked = "" if way == "no ranges" else self.headers.get("Range", "")
         if way in ("other", "cut whole"):
             data = data[: rng.randrange(len(data))] + rng.randbytes(3) * (way == "other")
@@ -52,7 +53,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         host = self.headers.get("Host", "")
         if way == "redirect":  # to another host, with a login
             place = f"http://me:{SECRET}@{host.replace('127.0.0.1', 'localhost')}/0/{name}"
-            return self._answer(302, b"", {"Location": place})
+            self._answer(302, b"", {"Location": place})
+            return
         if way == "redirect there":
             there = (
                 f"http://me:{SECRET}@",
@@ -61,9 +63,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 "//[",
                 "",
             )
-            return self._answer(rng.choice((301, 307, 308)), b"", {"Location": rng.choice(there)})
+            self._answer(rng.choice((301, 307, 308)), b"", {"Location": rng.choice(there)})
+            return
         if way == "loop":
-            return self._answer(302, b"", {"Location": f"{self.path}?token={SECRET}"})
+            self._answer(302, b"", {"Location": f"{self.path}?token={SECRET}"})
+            return
         if way == "status":
             code = rng.choice(
                 (100, 204, 206, 304, 400, 401, 403, 410, 412, 416, 429, 500, 503, 999)

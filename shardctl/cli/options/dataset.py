@@ -231,6 +231,7 @@ def plan_of_file(
         if value is not None:
             said = name if name == "SPEC" else option_name(name)
             raise errors.UsageError(f"{said} with --plan: the plan file holds the whole pipeline")
+    path = public_url(path)
     plan = parse_plan(text_on_stdin(), source="stdin") if path == "-" else read_plan(path)
     found = dataset_of_plan(plan, source, path)
     refs = refs_to_keep(found, output, on_this_machine=True)
@@ -246,7 +247,7 @@ def comparable_of_file(path: str) -> Snapshot | PlanListing:
 
     if path == "-":
         return parse_comparable(text_on_stdin(), source="stdin")
-    return read_comparable(Path(path))
+    return read_comparable(path)
 
 
 def snapshot_of_file(path: str, else_: str) -> Snapshot:
