@@ -31,14 +31,16 @@ _MEMORIES = {"record files": 4 * MEMORY, "index": 4 * MEMORY, "rehearsals": 64 *
 # What actions/runner and azure-pipelines-agent read as a command.
 _COMMAND = re.compile(r"^\s*::|##\[|##vso\[", re.MULTILINE)
 _ANNOTATION = re.compile(r"::(error|warning|notice) [^\n]*\n")
-_COUNTS = re.compile(r"(cache|home/\.cache/shardctl)/counts/[0-9a-f]{64}\.json")  # of `index`
+# Counts that `index` keeps; what TFDS imports.
+_KEPT = re.compile(r"cache/counts/[0-9a-f]{64}\.json|home/\.cache/(shardctl|matplotlib)/.*")
 _FORMULA = re.compile(r"\s*[=+@-]")
 _NUMBER = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?|-inf")
 
 
-def memory_of(kind: str) -> int:
-    """Return how many bytes of address space a command of a kind may add."""
-    return _MEMORIES.get(kind, MEMORY)
+def limits_of(kind: str) -> dict[str, Any]:
+    """Return the limits of `outcomes` for a kind of cases."""
+    seconds = 8 * SECONDS if kind == "rehearsals" else SECONDS  # in which TensorFlow is loaded
+    return {"memory": _MEMORIES.get(kind, MEMORY), "seconds": seconds}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,11 +258,11 @@ def _of_files(outcome: Outcome) -> Iterator[str]:
         named |= {file for file in outcome.new_files if file.startswith(below)}
     if outcome.exit_code == 2 and outcome.new_files & named:
         yield "a file of a command that failed"
-    named |= {file for file in outcome.new_files if _COUNTS.fullmatch(file)}
+    named |= {file for file in outcome.new_files if _KEPT.fullmatch(file)}
     stray = sorted(outcome.new_files - named)
     if stray:
         yield f"left {stray[0]!r} behind"
-    touched = sorted(file for file in outcome.changed - named if not _COUNTS.fullmatch(file))
+    touched = sorted(file for file in outcome.changed - named if not _KEPT.fullmatch(file))
     if touched:
         yield f"changed {touched[0]!r}"
 
