@@ -26,8 +26,10 @@ VERSION = 1
 SUFFIX = ".scan"
 _MOST_BYTES = 1 << 32
 # What reading a damaged file raises besides ValueError, in zipfile, zlib, NumPy and json.
-_NOT_WHOLE = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError)
-_NOT_WHOLE += (TypeError, zipfile.BadZipFile, zlib.error)
+_NOT_WHOLE = (
+    *(ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError),
+    *(DatasetError, zipfile.BadZipFile, zlib.error),
+)
 UNSEEN = -(1 << 63)  # the value of an example that was not scanned
 AGAIN = "run shardctl inspect FILE:function --scan again"
 
@@ -140,11 +142,11 @@ def read_scan(path: str) -> Scan:
             values = {name[3:]: found[name] for name in found.files if name.startswith("of ")}
         version, kind = head.pop("format_version"), head.pop("kind")
         windows = {int(key): (int(one), int(two)) for key, (one, two) in head.pop("windows")}
-        made = {"windows": windows, "values": values, "versions": dict(head["versions"])}
-        scan = fields.record(Scan, head, **made)
+        versions = dict(head["versions"])
+        scan = fields.record(Scan, head, windows=windows, values=values, versions=versions)
         if not scan.is_possible():
             raise ValueError
-    except (*_NOT_WHOLE, ValueError, DatasetError) as error:
+    except (*_NOT_WHOLE, ValueError) as error:
         raise DatasetError(f"{shown} is no whole scan; {AGAIN}") from error
     if version != VERSION or kind != "scan":
         raise DatasetError(f"{shown} is of another version of shardctl; {AGAIN}")

@@ -29,7 +29,7 @@ from typing import Any
 from tests.forked_scripts import load
 from tests.hostile.chained import KINDS, SHARES
 from tests.hostile.kinds import Case, Sources, valid_sources
-from tests.hostile.verdict import MEMORY, SECONDS, WALL_SECONDS, faults_of_case, memory_of, outcomes
+from tests.hostile.verdict import MEMORY, SECONDS, WALL_SECONDS, faults_of_case, limits_of, outcomes
 
 _BATCH = 250  # cases of a process
 
@@ -106,8 +106,7 @@ def _forked(
 
 def _alone(kind: str, name: str, sources: Sources, scratch: Path) -> Iterator[str]:
     case = _case(kind, name, sources)
-    seconds = 4 * SECONDS if kind == "rehearsals" else SECONDS  # where TensorFlow is loaded
-    found = list(outcomes(case, scratch, memory=memory_of(kind), seconds=seconds))
+    found = list(outcomes(case, scratch, **limits_of(kind)))
     wrong = [
         f"{one!a}: {ascii(shlex.join(words))[1:-1][:200]}"
         for words, one in faults_of_case(case, found)
@@ -130,7 +129,7 @@ def _batch(kind: str, sources: Sources, scratch: Path, names: list[str]) -> tupl
         load(["tensorflow", "shardctl.tfds.*"])
     with open("/proc/self/statm") as file:
         limit = int(file.read().split()[0]) * resource.getpagesize()
-    limit += max(4 * MEMORY, memory_of(kind))
+    limit += max(4 * MEMORY, limits_of(kind)["memory"])
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.signal(signal.SIGALRM, lambda *_: os._exit(9))

@@ -12,7 +12,7 @@ import pytest
 from tests.cases import PIPELINES, add_cases, fuzzed, random_of_a_fuzz_run
 from tests.hostile.chained import KINDS
 from tests.hostile.kinds import Case, Sources, content_of, valid_sources
-from tests.hostile.verdict import Outcome, faults, faults_of_case, memory_of, outcomes
+from tests.hostile.verdict import Outcome, faults, faults_of_case, limits_of, outcomes
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_no_input_does_what_may_not_happen(
     rng, wrong = random_of_a_fuzz_run(), []
     for number in range(num_cases):
         case = KINDS[kind](rng, sources)
-        found = list(outcomes(case, tmp_path, memory=memory_of(kind)))
+        found = list(outcomes(case, tmp_path, **limits_of(kind)))
         wrong += [
             f"case {number}: {one!a}: {ascii(shlex.join(words))[:200]}"
             for words, one in faults_of_case(case, found)
