@@ -231,7 +231,6 @@ def plan_of_file(
         if value is not None:
             said = name if name == "SPEC" else option_name(name)
             raise errors.UsageError(f"{said} with --plan: the plan file holds the whole pipeline")
-    path = public_url(path)
     plan = parse_plan(text_on_stdin(), source="stdin") if path == "-" else read_plan(path)
     found = dataset_of_plan(plan, source, path)
     refs = refs_to_keep(found, output, on_this_machine=True)
