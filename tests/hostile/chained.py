@@ -14,12 +14,20 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from tests.hostile.kinds import _FORMATS, OF_ONE_FILE, Case, Make, Sources
-from tests.hostile.mutations import TEXTS, WORDS, mutated, mutated_bytes, mutated_lines
+from tests.hostile.kinds import OF_ONE_FILE, TABULAR, Case, Make, Sources, command_of
+from tests.hostile.mutations import TEXTS, WORDS, as_json, mutated, mutated_bytes, mutated_lines
 from tests.hostile.server import SECRET, UNSEEN, way_of
 from tests.record_files import framed
 
+_DUE = [range(4 * step, min(4 * step + 4, 19)) for step in range(5)]  # of batches of 4
+_ENDINGS = {"webdataset": "tar"}
 _OLD = 1_700_000_000  # a time of change, in seconds
+
+
+def plain(text: str, rng: random.Random) -> str:
+    """Return a text, cut, as a name of a file or in a variable can have it."""
+    text = text[: rng.choice((1, 9, 99))].replace("\0", "").replace("/", "-")
+    return text.encode("utf-8", "replace").decode()
 
 
 def _made_old(folder: Path) -> None:
@@ -27,7 +35,7 @@ def _made_old(folder: Path) -> None:
         os.utime(file, (_OLD, _OLD))
 
 
-def _on_files(pattern: str, change: Callable[[bytes], bytes], folder: Path) -> None:
+def _edited(pattern: str, change: Callable[[bytes], bytes], folder: Path) -> None:
     """Change files of a folder, each in its own way."""
     for file in sorted(folder.glob(pattern)):
         if file.is_file():
@@ -42,44 +50,35 @@ def _resealed(rng: random.Random, data: bytes) -> bytes:
 
 
 def index(rng: random.Random, sources: Sources) -> Case:
-    """Record files of any format and name without metadata, and counts that are kept."""
-    form, own = rng.choice([*sources.records, "tfrecord"]), rng.random() < 0.5
-    ending = {"webdataset": "tar"}.get(form, form)
-    names = [f"toy-train.{ending}-{index:05}-of-00003" for index in range(3)]
-    if ending != form or rng.random() < 0.2:
-        names = [f"toy-train-{index:05}-of-00003.{ending}" for index in range(3)]
-    data = [framed(*[b"x"] * rng.randint(0, 5)) for _ in names]
-    data = data if form == "tfrecord" else [sources.records[form]] * 3
-    if not own:
-        at = rng.randrange(3)
-        data[at] = mutated_bytes(data[at], rng)
-        if rng.random() < 0.3:
-            odd = rng.choice(TEXTS)[:99].replace("\0", "").replace("/", "-")
-            at = rng.randint(0, len(names[0]))
-            names[0] = (names[0][:at] + odd + names[0][at:]).encode("utf-8", "replace").decode()
-    files = {f"data/{name}": one for name, one in zip(names, data, strict=True)}
+    """Record files of any format and name without metadata, which are damaged."""
+    form = rng.choice(list(sources.records))
+    names = [f"toy-train-{index:05}-of-00003.{_ENDINGS.get(form, form)}" for index in range(3)]
+    data = mutated_bytes(sources.records[form], rng)
+    if rng.random() < 0.3:
+        at = rng.randint(0, len(names[0]))
+        names[0] = names[0][:at] + plain(rng.choice(TEXTS), rng) + names[0][at:]
+    files = dict.fromkeys((f"data/{name}" for name in names), sources.records[form])
+    files[f"data/{names[1]}"] = data
     if rng.random() < 0.2:
         shards = [{"raw_data": {"basename": names[1], "bytes": 9}, "samples": 5}]
-        beside = mutated({"version": 2, "shards": shards}, rng)
-        files["data/index.json"] = json.dumps(beside).encode()
-    count = ["index", "data", "-f", "csv", "--jobs", "1", *["--keep-going"] * rng.randint(0, 1)]
-    # Without the sidecars, which are not counted.
-    kept = "cache/counts/*"
-    change: Any = partial(mutated_bytes, rng=rng) if rng.random() < 0.6 else partial(_resealed, rng)
-    if rng.random() < 0.2:  # the counts of other files, or of none
-        change = rng.choice((lambda _: b"", lambda _: b"00000000\n{}", lambda one: one + one))
-    edit = partial(_on_files, kept, change)
-    sealed = isinstance(change, partial) and change.func is _resealed
-    commands: list[Any] = [_made_old, count, edit, count, [*count, "--no-cache"]]
-    if not own:
-        more = ["--crc"], ["-f", "json"], ["-f", "yaml"], ["-f", "table"], ["-o", "out.yaml"]
-        commands = [_made_old, [*count[:2], *count[4:], *rng.choice(more)], count]
+        files["data/index.json"] = as_json(mutated({"version": 2, "shards": shards}, rng), rng)
     return Case(
-        files=files,
-        commands=commands,
-        env={"SHARDCTL_CACHE_DIR": "cache"},
-        law=_one_answer if own and not sealed else lambda _: "",
+        files=files, commands=[command_of("of index", rng, "--jobs", "1") for _ in range(2)]
     )
+
+
+def caches(rng: random.Random, sources: Sources) -> Case:
+    """Counts that `index` keeps, damaged: the answer is that without them."""
+    names = [f"data/toy-train.tfrecord-{index:05}-of-00003" for index in range(3)]
+    files = {name: framed(*[b"x"] * rng.randint(0, 5)) for name in names}
+    count = ["index", "data", "-f", "csv", "--jobs", "1"]
+    is_sealed = rng.random() < 0.4
+    others: tuple[Any, ...] = (lambda _: b"", lambda _: b"00000000\n{}", lambda one: one + one)
+    change: Any = rng.choice((partial(mutated_bytes, rng=rng), *others[: rng.randint(0, 3)]))
+    edit = partial(_edited, "cache/counts/*", partial(_resealed, rng) if is_sealed else change)
+    commands = [_made_old, count, edit, count, [*count, "--no-cache"]]
+    law = Case.law if is_sealed else _one_answer  # what is sealed is believed
+    return Case(files=files, commands=commands, env={"SHARDCTL_CACHE_DIR": "cache"}, law=law)
 
 
 def _one_answer(found: Sequence[Any]) -> str:
@@ -101,7 +100,7 @@ def chains(rng: random.Random, sources: Sources) -> Case:
         consumed = ["--consumed", str(rng.choice((0, 1, 5, 11)))]
         write = ["resume", spec, *source, *order, *consumed, "-o", file]
         read = ["resume", "--plan", file, *source]
-    edit = partial(_on_files, "l.yaml", partial(_other_length, rng))
+    edit = partial(_edited, "l.yaml", partial(_other_length, rng))
     return Case(files={"l.yaml": sources["l.yaml"]}, commands=[write, read, edit, read], law=_kept)
 
 
@@ -123,17 +122,14 @@ def _kept(found: Sequence[Any]) -> str:
 def scans(rng: random.Random, sources: Sources) -> Case:
     """Files of `inspect --scan`, which stages name."""
     name = rng.choice([file for file in sources.files if file.endswith(".scan")])
-    data, call = sources[name], name.removesuffix(".scan")
     change = mutated_bytes if rng.random() < 0.4 else _other_scan
-    files = {"l.yaml": sources["l.yaml"], "x.scan": change(data, rng)}
-    stages = (
-        f"{call}(kept='x.scan')" if rng.random() < 0.95 else f"filter(kept={rng.choice(TEXTS)!r})"
-    )
+    files = {"l.yaml": sources["l.yaml"], "x.scan": change(sources[name], rng)}
+    stages = f"{name.removesuffix('.scan')}(kept='x.scan')"
+    if rng.random() < 0.05:
+        stages = f"filter(kept={plain(rng.choice(TEXTS), rng)!r})"
     stages = rng.choice(("", "shuffle(5, seed=1) | ")) + stages + rng.choice(("", " | batch(3)"))
-    words = rng.choice(WORDS["of stages"]).split()
-    command = [rng.choice(_FORMATS) if word == "FORM" else word for word in words]
-    stages = stages.replace("\0", "").encode("utf-8", "replace").decode()
-    return Case(files=files, commands=[[*command, "-d", "l.yaml", "--stages", stages]])
+    command = command_of("of stages", rng, "-d", "l.yaml", "--stages", stages)
+    return Case(files=files, commands=[command])
 
 
 def _other_scan(data: bytes, rng: random.Random) -> bytes:
@@ -160,49 +156,28 @@ def _other_scan(data: bytes, rng: random.Random) -> bytes:
     return sink.getvalue()
 
 
-_STEPS = [
-    f"{step} " + " ".join(map(str, range(4 * step, min(4 * step + 4, 19)))) for step in range(5)
-]
-
-
 def step_logs(rng: random.Random, sources: Sources) -> Case:
     """Logs of a training loop, which `audit` reads."""
-    lines = [line.encode() for line in _STEPS]
+    lines = [b" ".join(b"%d" % n for n in (step, *_DUE[step])) for step in range(5)]
     if rng.random() < 0.3:
-        lines[:0] = [
-            rng.choice(
-                (b"# host 0/1", b"# host 1/2", b"# file 0 toy-train.tfrecord-00000-of-00005")
-            )
-        ]
-        lines = [
-            re.sub(rb" (?=[0-4]\b)", rb" 0__", line) if rng.random() < 0.5 else line
-            for line in lines
-        ]
-    if rng.random() < 0.4:  # steps as they may have been logged
+        lines = [b"# file 0 toy-train.tfrecord-00000-of-00005", *lines]
+        lines = [re.sub(rb" (?=[0-4]\b)", rb" 0__", line, count=4) for line in lines]
+    if rng.random() < 0.4:  # steps as they may have been logged: again, not at all, cut off
         for _ in range(rng.choice((1, 1, 3))):
             at = rng.randrange(len(lines))
-            lines[at:at] = rng.choice(
-                (lines[: at + 1], lines[at : at + 2], [], lines[at + 1 : at + 2])
-            )
-            del lines[at : at + rng.choice((0, 0, 1))]
-        text = b"\n".join(lines) + b"\n"
+            again = lines[: at + 1], lines[at : at + 2], [], lines[at + 1 : at + 2], [b"# host 0/1"]
+            lines[at : at + rng.choice((0, 0, 1))] = rng.choice(again)
+        text = b"\n".join(lines) + rng.choice((b"\n", b"\n", b""))
     else:
         change = mutated_lines if rng.random() < 0.6 else mutated_bytes
         text = change(b"\n".join(lines) + b"\n", rng)
-    order = ["--cycle", "1", "--batch", "4", "-f", rng.choice((*_FORMATS, "csv"))]
-    name, stdin = rng.choice((("steps.log", b""), ("0-of-2.log", b""), ("logs", b""), ("-", text)))
-    files = {"l.yaml": sources["l.yaml"], f"{name}/1-of-2.log" if name == "logs" else name: text}
-    if name == "-":
-        del files[name]
-    hosts = rng.choice(([], [], [], ["--host", "1/2"]))
-    law = partial(_trained_in_turn, text) if not hosts and "of" not in name + "s" else Case.law
-    command = ["audit", name, "-d", "l.yaml", *order, *hosts]
-    return Case(
-        files=files,
-        commands=[command],
-        stdin=stdin,
-        law=law if name in ("steps.log", "-") else lambda _: "",
-    )
+    name = rng.choice(("steps.log", "-", "steps.log", "0-of-2.log", "logs"))
+    files = {"l.yaml": sources["l.yaml"], name + "/1-of-2.log" * (name == "logs"): text}
+    command = command_of("of logs", rng, name, "-d", "l.yaml", "--cycle", "1", "--batch", "4")
+    whole = name in ("steps.log", "-") and "--host" not in command
+    law = partial(_trained_in_turn, text) if whole else Case.law
+    stdin = files.pop("-", b"")
+    return Case(files=files, commands=[command], stdin=stdin, law=law)
 
 
 def _trained_in_turn(text: bytes, found: Sequence[Any]) -> str:
@@ -217,7 +192,7 @@ def _trained_in_turn(text: bytes, found: Sequence[Any]) -> str:
         kept = [one for one in kept if one[0] < step or step < 0] + [(step, ids)] * (step >= 0)
     first = 1 if kept and kept[0][0] == 1 else 0
     steps = [(step - first, ids) for step, ids in kept]
-    due = [(step, [*range(4 * step, min(4 * step + 4, 19))]) for step in range(len(kept))]
+    due = [(step, [*_DUE[step]]) for step in range(min(len(kept), 5))]
     if not any(ids for _, ids in kept):
         due = [(step, []) for step, _ in due]
     return "" if steps == due else f"steps {steps} pass"[:200]
@@ -238,7 +213,7 @@ def servers(rng: random.Random, sources: Sources) -> Case:
     read = ["simulate", "train", "--take", "20", "-f", "ids", "-d"]
     commands = [[*read, right], [*read, wrong]]
     if rng.random() < 0.3:
-        form = ["-f", rng.choice(_FORMATS)]
+        form = ["-f", rng.choice(TABULAR)]
         words = rng.choice(WORDS["of a server"]).split()
         place = f"http://{login}{sources.server}/{rng.choice((0, number))}"
         commands = [[word.replace("URL", place) for word in words] + form]
@@ -267,21 +242,22 @@ def completion(rng: random.Random, sources: Sources) -> Case:
     """Lines that a shell asks to complete."""
     words = rng.choice(WORDS["lines"])
     line = f"shardctl {words}"
-    draw = rng.random()
+    draw, in_place = rng.random(), rng.random() < 0.5
     if draw < 0.4:
         line = line[: rng.randint(0, len(line))]
     if draw > 0.2:
         at = rng.randint(0, len(line))
-        line = line[:at] + rng.choice((*TEXTS, "'", '"', "\\", " ", "-", "[")) + line[at:]
+        # What is completed in its place is repeated as it was typed.
+        odd = WORDS["specs"] if in_place else TEXTS
+        line = line[:at] + rng.choice((*odd, "'", '"', "\\", " ", "-", "[")) + line[at:]
     line = line.replace("\0", "").encode("utf-8", "replace").decode()
     shell = rng.choice(("bash", "zsh", "fish"))
     env = {"_SHARDCTL_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": line}
-    if rng.random() < 0.5:
+    if in_place:
         env["_SHARDCTL_COMPLETE_TEXT"] = line[rng.randint(0, len(line)) :]
     names = ("l.yaml", "plan0.yaml", "shardctl.yaml")
     files = {name: sources.files.get(name, b"dataset: l.yaml\n") for name in names}
-    odd = rng.choice(TEXTS)[:99].replace("\0", "").replace("/", "-")
-    files[f"x{odd}".encode("utf-8", "replace").decode()] = b""
+    files[f"x{plain(rng.choice(TEXTS), rng)}"] = b""
     if rng.random() < 0.3:
         files["shardctl.yaml"] = mutated_bytes(b"dataset: l.yaml\nread: {cycle: 2}\n", rng)
     return Case(files=files, commands=[["completion"]], env=env, law=_silent)
@@ -304,13 +280,13 @@ def rehearsals(rng: random.Random, sources: Sources) -> Case:
             if rng.random() < 0.5:
                 words += [option, rng.choice(values)]
         words += order * (rng.random() < 0.5)
-        return Case(files=files, commands=[[*words, "-f", rng.choice(_FORMATS)]])
+        return Case(files=files, commands=[[*words, "-f", rng.choice(TABULAR)]])
     kind = rng.choice(("snapshot", "plan"))
     name = rng.choice([file for file in sources.files if file.startswith(kind)])
     files[name] = mutated_bytes(sources[name], rng) if draw < 0.8 else sources[name]
     words = ["verify", name] if kind == "snapshot" else ["verify", "--plan", name]
     same = files[name] == sources[name]
-    law = partial(_all_zero) if same else (lambda _: "")
+    law = partial(_all_zero) if same else Case.law
     return Case(files=files, commands=[[*words, *source]], law=law)
 
 
@@ -322,6 +298,7 @@ def _all_zero(found: Sequence[Any]) -> str:
 KINDS: Mapping[str, Make] = {
     **OF_ONE_FILE,
     "index": index,
+    "caches": caches,
     "chains": chains,
     "scans": scans,
     "step logs": step_logs,

@@ -137,17 +137,17 @@ def valid_sources(folder: Path) -> Sources:
     return Sources(files=files, records=records, server=server_of(files, records))
 
 
-_FORMATS = ("table", "json", "yaml", "csv")
+TABULAR = ("table", "json", "yaml", "csv")
 
 
-def _command(kind: str, rng: random.Random, *more: str) -> list[str]:
+def command_of(kind: str, rng: random.Random, *more: str) -> list[str]:
     """Return a command of those in the table of words, with a format where it has a place."""
     words = rng.choice(WORDS[kind]).split()
-    return [rng.choice(_FORMATS) if word == "FORM" else word for word in words] + list(more)
+    return [rng.choice(TABULAR) if word == "FORM" else word for word in words] + list(more)
 
 
 def _reading(dataset: str, rng: random.Random) -> list[str]:
-    return _command("reading", rng, "-d", dataset)
+    return command_of("reading", rng, "-d", dataset)
 
 
 def metadata(rng: random.Random, _: Sources) -> Case:
@@ -162,7 +162,7 @@ def metadata(rng: random.Random, _: Sources) -> Case:
         features = as_json(mutated(WORDS["features"], rng), rng)
     folder = rng.choice(("toy", "data/toy/plain/1.0.0", "data/toy/::error::/1.0.0"))
     files = {f"{folder}/dataset_info.json": info, f"{folder}/features.json": features}
-    listing = ["list", "--data-dir", "data", "-f", rng.choice(_FORMATS)]
+    listing = ["list", "--data-dir", "data", "-f", rng.choice(TABULAR)]
     commands = [_reading(folder, rng), listing if rng.random() < 0.1 else _reading(folder, rng)]
     return Case(files=files, commands=commands)
 
@@ -184,7 +184,7 @@ def settings(rng: random.Random, sources: Sources) -> Case:
     if rng.random() < 0.25:
         data = mutated_bytes(as_yaml(WORDS["project"], rng), rng)
     files = {"l.yaml": sources["l.yaml"], "shardctl.yaml": data}
-    return Case(files=files, commands=[_command("with settings", rng)])
+    return Case(files=files, commands=[command_of("with settings", rng)])
 
 
 def plans(rng: random.Random, sources: Sources) -> Case:
@@ -264,11 +264,11 @@ def logs(rng: random.Random, sources: Sources) -> Case:
     """Logs of `--seen`, lists of `--file-order`, and what `locate` reads from stdin."""
     ids = b"".join(b"%d\n" % number for number in range(9))
     change = mutated_lines if rng.random() < 0.6 else mutated_bytes
-    chosen = ["-d", "l.yaml", "-f", rng.choice(_FORMATS)]
+    chosen = ["-d", "l.yaml", "-f", rng.choice(TABULAR)]
     draw = rng.random()
     files, stdin = {"l.yaml": sources["l.yaml"]}, b""
     if draw < 0.01:
-        return Case(files=files, commands=[_command("of a pipe", rng)], pipe="pipe")
+        return Case(files=files, commands=[command_of("of a pipe", rng)], pipe="pipe")
     if draw < 0.5:
         files["log"] = change(sources["seen.txt"], rng)
         words = "resume train --seen log"
@@ -355,7 +355,7 @@ def records(rng: random.Random, sources: Sources) -> Case:
     command = ["verify", "--files"] if rng.random() < 0.9 else ["layout"]
     return Case(
         files=files,
-        commands=[[*command, "-d", "toy", "-f", rng.choice(_FORMATS)]],
+        commands=[[*command, "-d", "toy", "-f", rng.choice(TABULAR)]],
         edited=command[0] == "verify" and form == "tfrecord" and damaged != data,
     )
 

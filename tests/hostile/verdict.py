@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -54,6 +55,7 @@ class Outcome:
     new_files: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
     must_fail: bool = False
+    seconds: float = 0.0  # of this process's time
 
 
 # What takes too long is interrupted as by Ctrl-C, and killed where it does not stop of it.
@@ -101,11 +103,12 @@ def outcomes(
                 arguments(folder)
                 continue
             before = _contents(folder)
+            began = time.process_time()
             if run is None:
                 code, stdout, stderr = _ran(["-c", _PROGRAM, *limits, *arguments], case, folder)
             else:
                 code, stdout, stderr = run(arguments, case, folder)
-            after = _contents(folder)
+            used, after = time.process_time() - began, _contents(folder)
             yield Outcome(
                 arguments=arguments,
                 exit_code=code,
@@ -114,6 +117,7 @@ def outcomes(
                 new_files=frozenset(after.keys() - before.keys()),
                 changed=frozenset(name for name in before if after.get(name) != before[name]),
                 must_fail=case.edited,
+                seconds=used,
             )
 
 
