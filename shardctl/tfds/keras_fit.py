@@ -802,6 +802,10 @@ def states_of(callbacks: Sequence[Any], arrays: list[Any]) -> list[tuple[str, An
             if kind == "CSVLogger":
                 file = callback.csv_file
                 state["size"] = os.path.getsize(callback.filename) if file else 0
+            if kind == "TensorBoard":
+                # A kill loses what a writer holds back, and no run writes it again.
+                for writer in callback._writers.values():
+                    writer.flush()
         else:
             state = callback.get_state()
         try:
@@ -825,6 +829,10 @@ def put_state(callback: Any, state: Any) -> None:
         return
     for name in _KEPT[kind]:
         setattr(callback, name, state[name])
+    if kind == "TensorBoard":
+        # `update_freq` asks for the number of the last batch, at the end of an epoch too.
+        callback._pop_writer()
+        callback._push_writer(callback._train_writer, callback._global_train_batch)
     if kind == "CSVLogger":
         # Rows of epochs that are trained again come again.
         size, now = state["size"], os.path.getsize(callback.filename)

@@ -275,13 +275,35 @@ def final_weights(run: Path) -> Mapping[str, Any]:
         return {name: file[name][()] for name in names if isinstance(file[name], h5py.Dataset)}
 
 
+def scalars(folder: Path) -> dict[str, Any]:
+    """Return the steps and values of each tag of TensorBoard; equal steps have equal values."""
+    import tensorflow as tf
+    from tensorflow.core.util import event_pb2
+
+    found: dict[str, dict[int, Any]] = {}
+    for file in folder.rglob("events.out.*"):
+        # What was being written as the process was killed is left out.
+        records = tf.data.TFRecordDataset(str(file)).ignore_errors()
+        for record in records.as_numpy_iterator():
+            event = event_pb2.Event.FromString(record)
+            for value in event.summary.value:
+                if value.tag != "keras":  # the model as JSON, once for each process
+                    steps = found.setdefault(f"{file.parent.name}/{value.tag}", {})
+                    array = tf.make_ndarray(value.tensor)
+                    assert np.array_equal(steps.setdefault(event.step, array), array), value.tag
+    return {
+        name: np.array([(step, *np.ravel(array)) for step, array in sorted(steps.items())])
+        for name, steps in found.items()
+    }
+
+
 def all_that_is_left(run: Path) -> Mapping[str, Any]:
-    """Return weights, rows, history, and what a callback has counted in each step."""
+    """Return weights, rows, history, scalars, and what callbacks have counted in each step."""
     counted = sorted(set((run / "counted.log").read_text().splitlines()))
     with np.load(run / "history.npz") as history:
         found: dict[str, Any] = {**final_weights(run), **history}
     rows = np.frombuffer((run / "log.csv").read_bytes(), np.uint8)
-    return {**found, "rows": rows, "counted": np.array(counted)}
+    return {**found, "rows": rows, "counted": np.array(counted), **scalars(run)}
 
 
 @pytest.mark.slow
