@@ -400,7 +400,40 @@ def _random_states(model: Any) -> list[Any]:
     # Weights and metrics are saved by Keras itself. What is left of `variables` are the seeds of
     # random layers.
     others = {id(variable) for variable in (*model.weights, *model.metrics_variables)}
-    return [variable for variable in model.variables if id(variable) not in others]
+    states = [variable for variable in model.variables if id(variable) not in others]
+    # On torch a Dropout without a seed of its own draws from the generator of the process.
+    return [*states, _TorchGenerator()] if _backend() == "torch" else states
+
+
+class _TorchGenerator:
+    """The default generator of torch, with the two methods of a variable that are needed here."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        import torch
+
+        return torch.get_rng_state().numpy()
+
+    def assign(self, state: Any) -> None:
+        import torch
+
+        torch.set_rng_state(torch.from_numpy(state))
+
+
+def leave_generator(adapter: Any) -> None:
+    """Let the iterators of a `fit` on torch draw nothing from the default generator.
+
+    Each DataLoader draws a seed that nothing uses. A run that is resumed makes one more.
+    """
+    import torch
+
+    make = adapter.get_torch_dataloader
+
+    def made() -> Any:
+        loader = make()
+        loader.generator = torch.Generator()
+        return loader
+
+    adapter.get_torch_dataloader = made
 
 
 def save_weights_whole(model: Any) -> None:
@@ -505,6 +538,8 @@ class _FitCallback:
         self._epochs = FitEpochs(self._position, self.params["epochs"], self.params["steps"])
         show_length(callbacks, self._epochs.length)
         save_weights_whole(self.model)
+        if _backend() == "torch":
+            leave_generator(batches.data_adapter)
         self._has_begun = self._is_over = False
         self._resumed = resumed = self._restored(self._epochs, callbacks)
         # BackupAndRestore has taken its from a file of its own, which may be older.
@@ -1002,7 +1037,7 @@ def check_model(model: Any, steps_per_epoch: int | None) -> None:
 
     Raises:
         UsageError: steps of an execution that cross the end of an epoch, several processes, or
-            Keras on torch.
+            torch on a GPU or compiled.
     """
     import keras
 
@@ -1024,11 +1059,17 @@ def check_model(model: Any, steps_per_epoch: int | None) -> None:
 
         several = "jax.distributed" if jax.process_count() > 1 else None
     else:
-        raise UsageError(
-            f"ResumeFit is for Keras on TensorFlow and JAX, and this is on {backend}, where a run "
-            "that resumes ends with other weights: count the position in a loop of your own, or "
-            "train with KERAS_BACKEND=jax"
-        )
+        import torch
+        from keras.src.backend.torch.core import get_device
+
+        if (device := get_device()) != "cpu" or model.jit_compile:
+            raise UsageError(
+                f"Keras on torch ({device}, jit_compile={model.jit_compile}): ResumeFit restores "
+                "the random numbers of uncompiled models on a CPU only: count the position in a "
+                "loop of your own, or train with KERAS_BACKEND=jax"
+            )
+        group = torch.distributed
+        several = "torch.distributed" if group.is_available() and group.is_initialized() else None
     if several is None and (shared := keras.distribution.distribution()) is not None:
         several = type(shared).__name__  # not proven, of one process either
     if several is not None:
