@@ -755,14 +755,14 @@ class ResumeFit(_FitCallback):
     `get_state()`, which returns numbers, texts, arrays, lists or dicts of them, and
     `set_state(state)`.
 
-    Proven with Keras 3.15 on TensorFlow and JAX.
+    Proven with Keras 3.15 on TensorFlow, JAX and torch on a CPU.
 
     Raises (as `fit` begins):
         UsageError: BackupAndRestore is missing or follows; a callback whose state is not restored;
-            `steps_per_execution` that does not divide `steps_per_epoch`; several processes; another
-            dataset than the position's, or one that was shuffled or batched again; a position
-            elsewhere than where `fit` begins; an order that is shorter than `fit`; other callbacks
-            with states than those of the run that is restored.
+            `steps_per_execution` that does not divide `steps_per_epoch`; several processes; torch
+            on a GPU or compiled; another dataset than the position's, or one that was shuffled or
+            batched again; a position elsewhere than where `fit` begins; an order that is shorter
+            than `fit`; other callbacks with states than those of the run that is restored.
         DatasetError: what is restored is of another dataset.
         UnpredictableOrderError: the order of later epochs is nondeterministic.
         MissingDependencyError: TensorFlow, and Keras with it, is not installed.
