@@ -31,6 +31,7 @@ from tests.tfds.keras.fit_runs import (
     equal,
     pair,
     recording,
+    scalars,
     stopping,
     whole_run,
 )
@@ -65,6 +66,7 @@ def test_fit_over_a_position_is_fit_over_the_pipeline_as_predicted(
     assert model.stop_training is False
 
 
+@pytest.mark.slow
 def test_fit_stopped_once_trains_as_one_that_is_not(builder: Any, tmp_path: Path) -> None:
     settings = changed(SETTINGS, batch=6)
     script = Script(builder=builder, backup=tmp_path, settings=settings, epochs=2)
@@ -276,27 +278,43 @@ def final_weights(run: Path) -> Mapping[str, Any]:
 
 
 def all_that_is_left(run: Path) -> Mapping[str, Any]:
-    """Return weights, rows, history, and what a callback has counted in each step."""
+    """Return weights, rows, history, scalars, and what callbacks have counted in each step."""
     counted = sorted(set((run / "counted.log").read_text().splitlines()))
     with np.load(run / "history.npz") as history:
         found: dict[str, Any] = {**final_weights(run), **history}
     rows = np.frombuffer((run / "log.csv").read_bytes(), np.uint8)
-    return {**found, "rows": rows, "counted": np.array(counted)}
+    return {**found, "rows": rows, "counted": np.array(counted), **scalars(run)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["outputs", "weights"])
+@pytest.mark.parametrize(
+    ("mode", "backend", "kills"),
+    [
+        ("outputs", "tensorflow", 10),
+        ("weights", "tensorflow", 10),
+        ("replicas", "tensorflow", 5),
+        ("outputs", "jax", 5),
+        ("outputs", "torch", 5),
+    ],
+)
 def test_all_that_continues_is_killed_at_random_moments(
-    tfds: Any, tmp_path: Path, mode: str
+    tfds: Any, tmp_path: Path, mode: str, backend: str, kills: int
 ) -> None:
+    pytest.importorskip(backend)
     folder = build_dataset(
         tmp_path / "data", splits={"train": [40, 0, 25, 61, 30, 33, 10], "test": [30]}
     )
     path = tmp_path / "everything.py"
     path.write_text(Path(__file__).with_name("fit_everything.py.txt").read_text())
-    script = killed_runs.Script(path=path, arguments=(folder, mode), outcome=all_that_is_left)
+    script = killed_runs.Script(
+        path=path,
+        arguments=(folder, mode),
+        outcome=all_that_is_left,
+        environment={"KERAS_BACKEND": backend},
+        loaded=backend == "tensorflow",
+    )
     whole = killed_runs.whole_run(script, tmp_path / "whole")
-    print(killed_runs.check_killed_runs(script, whole, tmp_path / "killed", kills=10))
+    print(killed_runs.check_killed_runs(script, whole, tmp_path / "killed", kills=kills))
 
 
 @pytest.mark.fuzz
