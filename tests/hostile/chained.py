@@ -247,8 +247,8 @@ def completion(rng: random.Random, sources: Sources) -> Case:
         line = line[: rng.randint(0, len(line))]
     if draw > 0.2:
         at = rng.randint(0, len(line))
-        # What is completed in its place is repeated as it was typed.
-        odd = WORDS["specs"] if in_place else TEXTS
+        # What is completed in its place is repeated as it was typed, and so are commands of CI.
+        odd = WORDS["specs"] if in_place else [text for text in TEXTS if "##" not in text]
         line = line[:at] + rng.choice((*odd, "'", '"', "\\", " ", "-", "[")) + line[at:]
     line = line.replace("\0", "").encode("utf-8", "replace").decode()
     shell = rng.choice(("bash", "zsh", "fish"))
