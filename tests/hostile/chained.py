@@ -115,7 +115,9 @@ def _kept(found: Sequence[Any]) -> str:
     written, read, edited = found
     if written.exit_code == 0 and read.exit_code != 0:
         return f"what was written is refused: {read.stderr[-150:]!r}"
-    return "another dataset passes" if written.exit_code == 0 == edited.exit_code else ""
+    # The same ids may be read in the same order, of which `diff` names the change all the same.
+    passes = written.exit_code == 0 == edited.exit_code and b"changed length" not in edited.stdout
+    return "another dataset passes" if passes else ""
 
 
 def scans(rng: random.Random, sources: Sources) -> Case:
