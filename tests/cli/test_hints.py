@@ -2,59 +2,107 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Shardctl
+from tests.cli.conftest import Outcome, Shardctl
+from tests.record_files import framed
 
-# What bash would take for a command, an option, a variable, a quote or an end of the line.
+# What bash would take for a command, an option, a variable, a quote or an end of the line; what a
+# terminal or a runner of CI would act on.
 NAMES = [
     "-rf.yaml",
-    "a b.yaml",
+    "--help.yaml",
+    "a  b.yaml",
     "`touch x`.yaml",
-    "$(touch x).yaml",
-    "it's.yaml",
-    '"q".yaml',
-    "new\nline.yaml",
-    "*?.yaml",
-    "\x1b[31m\\é~.yaml",
+    "$(touch x)&.yaml",
+    "it's;.yaml",
+    '"q"!.yaml',
+    "new\nline\r.yaml",
+    "*?{a,b}.yaml",
+    "##[error]::x.yaml",
+    "\x1b[31m\\é~\x85\u202e.yaml",
+    "long" * 60 + ".yaml",
 ]
-SHOW = 'shardctl() { printf "%s\\0" "$@"; }\n'
+SHOW = 'shown() { printf "%s\\0" "$@"; }; shardctl() { shown "$@"; }; cd() { shown cd "$@"; }\n'
 
 
 def pasted(line: str) -> list[str]:
-    """Return the arguments that a line has once it is pasted into bash."""
-    ran = subprocess.run(["bash", "-c", SHOW + line], capture_output=True, check=True, text=True)
-    return ran.stdout.split("\0")[:-1]
+    """Return the arguments that a line has once it is pasted into bash; those of `cd` first."""
+    ran = subprocess.run(["bash", "-c", SHOW + line], capture_output=True, check=True)
+    return os.fsdecode(ran.stdout).split("\0")[:-1]
+
+
+def commands(ran: Outcome | str) -> list[list[str]]:
+    """Return what bash makes of the commands that an answer suggests, each alone on its line."""
+    text = ran if isinstance(ran, str) else ran.stdout + ran.stderr
+    return [pasted(line) for line in text.splitlines() if re.match(r"  (shardctl|cd) ", line)]
+
+
+def as_word(name: str) -> str:
+    return f"./{name}" if name.startswith("-") else name
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_suggested_command_can_be_pasted(shardctl: Shardctl, name: str) -> None:
     Path("toy.yaml").write_text("name: toy\nsplits: {train: {shard_lengths: [3, 4]}}\n")
-    path = f"./{name}" if name.startswith("-") else name
-    commands = {
+    path, folder = as_word(name), name.removesuffix(".yaml")
+    inside, files = as_word(folder), as_word(f"{folder}.")
+    for each in ("here", files):
+        Path(each).mkdir()
+        Path(each, "toy-train.tfrecord-00000-of-00001").write_bytes(framed(b"a"))
+    suggested: dict[tuple[str, ...], list[list[str]]] = {
         ("snapshot", "-d", "toy.yaml", "-o", name): [["diff", path]],
         ("diff", path, "--block", "2"): [["diff", path, "--block", "2", "--update"]],
+        ("diff", "--each", path, path, "--block", "2"): [
+            ["diff", path, "--block", "2", "--update"]
+        ],
         ("lint", "-d", "toy.yaml"): [["lint", "--explain", "SC017"]],
         ("resume", "-d", "toy.yaml", "--consumed", "2", "-o", name): [
             ["resume", "--plan", path, "-d", "toy.yaml", "--prove"]
         ],
+        ("index", "-o", name, "--name=n", "here"): [
+            ["layout", "-d", path],
+            ["index", "--check", path],
+        ],
+        ("demo", "--", folder): [["cd", inside, "simulate", "--take", "8"], ["help", "questions"]],
+        ("index", "--name=-a b", files): [["index", files, "--name", "-a b", "-o", "layout.yaml"]],
     }
-    for words, expected in commands.items():
-        ran = shardctl(*words)
-        lines = (ran.stdout + ran.stderr).splitlines()
-        found = [line for line in lines if line.startswith("  shardctl ")]
-        assert list(map(pasted, found)) == expected
+    for words, expected in suggested.items():
+        assert commands(shardctl(*words)) == expected, words
+    shutil.rmtree("here")
+    Path("here").mkdir()
+    again = ["index", f"{os.getcwd()}/here", "--name", "n", "-o", path]
+    assert commands(shardctl("index", "--check", path)) == [again]
     assert not Path("x").exists()
 
 
 def test_a_script_with_an_awkward_name_can_be_pasted(shardctl: Shardctl) -> None:
     for name in ("a b.py", "-rf.py", "it's `x`.py"):
         Path(name).write_text("def make(): pass\n")
-        (line,) = [
-            one for one in shardctl("inspect", "--", name).stderr.splitlines() if "shardctl" in one
-        ]
-        path = f"./{name}" if name.startswith("-") else name
-        assert pasted(line) == ["inspect", f"{path}:make"]
+        ran = shardctl("inspect", "--", name)
+        assert commands(ran) == [["inspect", f"{as_word(name)}:make"]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_error_shows_names_as_they_are_typed(shardctl: Shardctl, name: str) -> None:
+    Path(name).write_text("name: toy\nsplits: {train: {shard_lengths: [3, 4]}}\n")
+    bad = Path(as_word(name.removesuffix("yaml") + "tfrecord"))
+    bad.write_bytes(framed(b"a")[:-1])
+    for words, before, after, expected in [
+        (["plan", "--", name], "as in ", "", ["-d", as_word(name)]),
+        (
+            ["plan", "train", "-d", str(bad)],
+            "; `shardctl ",
+            "` describes the others",
+            ["index", os.path.abspath(bad), "--keep-going", "-o", "layout.yaml"],
+        ),
+    ]:
+        error = shardctl(*words).stderr.splitlines()[-1]
+        assert error.startswith("error: ")
+        assert pasted(f"shardctl {error.rpartition(before)[2].removesuffix(after)}") == expected
