@@ -90,8 +90,25 @@ def test_a_script_with_an_awkward_name_can_be_pasted(shardctl: Shardctl) -> None
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_error_shows_names_as_they_are_typed(shardctl: Shardctl, name: str) -> None:
-    Path(name).write_text("name: toy\nsplits: {train: {shard_lengths: [3, 4]}}\n")
+def test_a_dataset_is_named_as_it_was_typed(shardctl: Shardctl, name: str) -> None:
+    Path(name).write_text("name: toy\nsplits: {train: {num_examples: 60, num_shards: 4}}\n")
+    loader = ["--loader", "torch", "--loader-version", "2.14.1", "--shuffle-seed", "1"]
+    read = ["resume", "--plan", "p.json", "-d", name]
+    suggested: dict[tuple[str, ...], list[list[str]]] = {
+        ("snapshot", "-d", name, "--data-dir", name, "-o", "o.yaml"): [
+            ["diff", "o.yaml", "-d", name, "--data-dir", name]
+        ],
+        ("resume", "-d", name, "--consumed", "2", *loader, "-o", "p.json"): [
+            [*read, "--format", "python"],
+            [*read, "--prove"],
+        ],
+    }
+    for words, expected in suggested.items():
+        assert commands(shardctl(*words)) == expected, words
+    (better,) = commands(shardctl("quality", "-d", name, "--target", "0.9"))
+    assert better[:4] == ["quality", "--dataset", name, "--buffer"]
+    Path("shardctl.yaml").write_text("read: {deterministic: false}\n")
+    assert commands(shardctl("lint", "-d", name))[1:] == [["lint", "--dataset", name, "--fix"]]
     bad = Path(as_word(name.removesuffix("yaml") + "tfrecord"))
     bad.write_bytes(framed(b"a")[:-1])
     for words, before, after, expected in [
