@@ -77,6 +77,18 @@ def path_word(path: str) -> str:
     return f"./{path}" if path.startswith("-") and path != "-" else path
 
 
+def run_in(folder: str, *words: str) -> str:
+    """Return a command that is run in a folder, as one line to paste.
+
+    >>> run_in("my data", "shardctl", "lint"), run_in("-", "shardctl", "lint"), run_in("", "ls")
+    ("cd 'my data' && shardctl lint", 'cd ./- && shardctl lint', 'ls')
+    """
+    if folder in ("", "."):
+        return shell_line(*words)
+    there = "./-" if folder == "-" else path_word(folder)  # `cd -` would go back
+    return f"{shell_line('cd', there)} && {shell_line(*words)}"
+
+
 def first_upper(text: str) -> str:
     """Return a sentence with a capital, unless it begins with a name: of code, or before a colon.
 

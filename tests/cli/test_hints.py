@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from shardctl.cli.app import application
+from shardctl.cli.main import COMMANDS
+from shardctl.guide import guides
 from tests.cli.conftest import Outcome, Shardctl
 from tests.record_files import framed
 
@@ -29,6 +32,7 @@ NAMES = [
     "\x1b[31m\\é~\x85\u202e.yaml",
     "long" * 60 + ".yaml",
 ]
+KINDS = (".txt", ".md")
 SHOW = 'shown() { printf "%s\\0" "$@"; }; shardctl() { shown "$@"; }; cd() { shown cd "$@"; }\n'
 
 
@@ -71,6 +75,10 @@ def test_a_suggested_command_can_be_pasted(shardctl: Shardctl, name: str) -> Non
             ["index", "--check", path],
         ],
         ("demo", "--", folder): [["cd", inside, "simulate", "--take", "8"], ["help", "questions"]],
+        ("init", "-d", "toy.yaml", "-o", f"{files}/shardctl.yaml"): [
+            ["cd", files, "config"],
+            ["cd", files, "lint"],
+        ],
         ("index", "--name=-a b", files): [["index", files, "--name", "-a b", "-o", "layout.yaml"]],
     }
     for words, expected in suggested.items():
@@ -123,3 +131,21 @@ def test_a_dataset_is_named_as_it_was_typed(shardctl: Shardctl, name: str) -> No
         error = shardctl(*words).stderr.splitlines()[-1]
         assert error.startswith("error: ")
         assert pasted(f"shardctl {error.rpartition(before)[2].removesuffix(after)}") == expected
+
+
+def test_no_answer_of_a_transcript_has_a_command_to_type_within_a_sentence() -> None:
+    """Each command of `next:` and of other hints is a line that the program itself understands."""
+    roots = (Path(__file__).parents[1], Path(guides.__file__).parent)
+    texts = [path.read_text() for root in roots for path in root.rglob("*") if path.suffix in KINDS]
+    hints = {
+        line.removeprefix("stderr: ")
+        for text in texts
+        for line in text.splitlines()
+        if re.match(r"(stderr: )?(next\b|  shardctl [a-z])", line)
+    }
+    alone = sorted(line.strip() for line in hints if line.startswith("  "))
+    assert len(alone) > 20
+    assert [line for line in hints if re.match(r"next.*(shardctl|tfds|cd ).*[^:]$", line)] == []
+    known = application(*COMMANDS).commands
+    for command, *words in map(pasted, alone):
+        assert known[command].make_context(command, words) is not None

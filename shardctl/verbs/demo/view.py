@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from shardctl.base.text import path_word, shell_line
+from shardctl.base.text import run_in
 from shardctl.draw.tables import Screen, paragraph, paragraphs, to_paste
 
 
@@ -14,8 +14,6 @@ def demo_table(
     """Yield a line for each thing that was written, then the first command."""
     yield paragraph(f"wrote {folder}: {num_files} files", screen, style="bold")
     yield from paragraphs(screen, *(f"{name}: {what}" for name, what in contents.items()))
-    # `cd -` would go back to another folder.
-    there = shell_line("cd", "./-" if folder == "-" else path_word(folder))
-    inside = "" if folder == "." else f"{there} && "
-    yield from to_paste("next", f"{inside}shardctl simulate --take 8", screen)
+    first = run_in(folder, "shardctl", "simulate", "--take", "8")
+    yield from to_paste("next", first, screen)
     yield from to_paste("the guide whose commands run there", "shardctl help questions", screen)
