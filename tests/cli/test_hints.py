@@ -119,18 +119,14 @@ def test_a_dataset_is_named_as_it_was_typed(shardctl: Shardctl, name: str) -> No
     assert commands(shardctl("lint", "-d", name))[1:] == [["lint", "--dataset", name, "--fix"]]
     bad = Path(as_word(name.removesuffix("yaml") + "tfrecord"))
     bad.write_bytes(framed(b"a")[:-1])
-    for words, before, after, expected in [
+    keep = ["index", os.path.abspath(bad), "--keep-going", "-o", "layout.yaml"]
+    for asked, before, after, typed in [
         (["plan", "--", name], "as in ", "", ["-d", as_word(name)]),
-        (
-            ["plan", "train", "-d", str(bad)],
-            "; `shardctl ",
-            "` describes the others",
-            ["index", os.path.abspath(bad), "--keep-going", "-o", "layout.yaml"],
-        ),
+        (["plan", "train", "-d", str(bad)], "; `shardctl ", "` describes the others", keep),
     ]:
-        error = shardctl(*words).stderr.splitlines()[-1]
+        error = shardctl(*asked).stderr.splitlines()[-1]
         assert error.startswith("error: ")
-        assert pasted(f"shardctl {error.rpartition(before)[2].removesuffix(after)}") == expected
+        assert pasted(f"shardctl {error.rpartition(before)[2].removesuffix(after)}") == typed
 
 
 def test_no_answer_of_a_transcript_has_a_command_to_type_within_a_sentence() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -275,7 +276,7 @@ def test_options_go_over_both_settings_files(shardctl: Shardctl, files: None) ->
     assert compared(shardctl, "3.order.yaml", "a.yaml", "--block", 3)["equal"] is True
 
 
-EDITS = {
+EDITS: dict[str, Callable[[str], str]] = {
     "a setting": lambda text: text.replace("shuffle_seed: 1", "shuffle_seed: 3"),
     "no kind": lambda text: text.replace("kind: snapshot\n", ""),
     "no version": lambda text: text.replace("format_version: 1\n", ""),
