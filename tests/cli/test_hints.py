@@ -77,7 +77,7 @@ def test_a_suggested_command_can_be_pasted(shardctl: Shardctl, name: str) -> Non
         ("demo", "--", folder): [["cd", inside, "simulate", "--take", "8"], ["help", "questions"]],
         ("init", "-d", "toy.yaml", "-o", f"{files}/shardctl.yaml"): [
             ["cd", files, "config"],
-            ["cd", files, "lint"],
+            ["lint"],
         ],
         ("index", "--name=-a b", files): [["index", files, "--name", "-a b", "-o", "layout.yaml"]],
     }

@@ -78,8 +78,8 @@ def init(
         say(f"commands read it only under the name {PROJECT_FILENAME}")
         return
     say("next: see all settings, and check them:")
-    for command in ("config", "lint"):
-        say(f"  {run_in(os.path.dirname(output), 'shardctl', command)}")
+    say(f"  {run_in(os.path.dirname(output), 'shardctl', 'config')}")
+    say("  shardctl lint")
 
 
 def _draft(
