@@ -145,14 +145,14 @@ def verify_files(
             f"nothing to verify: {choices(split.name for split in chosen)} of {dataset.title} "
             "has no examples, and no files"
         )
-    splits = tuple(
+    of_splits = tuple(
         _split_files(split, {place[1]: one for place, one in read.items() if place[0] == number})
         for number, split in zip(numbers, chosen, strict=True)
     )
-    ways = sum((Counter(split.checked) for split in splits), Counter[str]())
+    ways = sum((Counter(split.checked) for split in of_splits), Counter[str]())
     return FilesVerification(
         dataset=dataset,
-        splits=splits,
+        splits=of_splits,
         findings=findings,
         checked=dict(sorted(ways.items())),
         notes=tuple(
