@@ -357,8 +357,11 @@ class ByData(parts.Stage):
     @classmethod
     def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
         """Return the stage, or what it is without a scan."""
-        if cls.name in WHY_OPEN and not values.get("kept"):
+        kept = values.get("kept")
+        if cls.name in WHY_OPEN and not kept:
             return (Opaque.known(cls.name),)
+        if isinstance(kept, str):  # with a login it would be shown, and saved
+            values = {**values, "kept": public_url(kept)}
         return super().made(values)
 
     def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:

@@ -90,7 +90,7 @@ def check_index(
     Returns:
         An IndexCheck; `changes` name files that appeared, vanished, grew, shrank, or are broken. A
         file of the same size that was written again is counted: only another number of examples is
-        a change.
+        a change, or another digest where the layout has them.
 
     Raises:
         DatasetError: the file is no layout that `index` wrote, or a place cannot be listed.
@@ -112,6 +112,7 @@ def check_index(
         known_as.dataset.file_format,
         cache=cache and not checksums,
         checksums=checksums,
+        digest=any(then.digest for then in comparison.then.values()),
         runner=runner,
         jobs=jobs,
         keep_going=True,
@@ -156,6 +157,7 @@ class _Then(NamedTuple):
     file: StoredFile
     split: str | None
     num_records: int | None
+    digest: str | None = None
 
 
 class _Comparison:
@@ -213,4 +215,5 @@ class _Comparison:
         if contents.damage is not None:
             # Broken then and now is no change.
             return None if then.num_records is None else "broken"
-        return None if contents.num_records == then.num_records else "rewritten"
+        same = contents.num_records == then.num_records
+        return None if same and then.digest in (None, contents.digest) else "rewritten"

@@ -151,9 +151,12 @@ def index_rows(index: Index) -> RecordStream:
         split = indexed.split
         paths = [path for part in split.files for path in part]
         sizes = split.shard_bytes or ()
-        for row in zip(paths, split.shard_lengths, sizes, indexed.versions, strict=True):
-            rows.append((split.name, *row, None, None, None))
+        digests = split.shard_digests or (None,) * split.num_shards
+        for *row, digest in zip(
+            paths, split.shard_lengths, sizes, indexed.versions, digests, strict=True
+        ):
+            rows.append((split.name, *row, None, None, None, digest))
     for file in index.broken:
         found, known = file.finding, (file.path, None, file.num_bytes, file.version)
-        rows.append((found.split, *known, found.kind, found.reason, found.byte))
-    return stream_of("split path num_examples num_bytes version kind reason byte", rows)
+        rows.append((found.split, *known, found.kind, found.reason, found.byte, None))
+    return stream_of("split path num_examples num_bytes version kind reason byte digest", rows)
