@@ -62,9 +62,8 @@ def index(rng: random.Random, sources: Sources) -> Case:
     if rng.random() < 0.2:
         shards = [{"raw_data": {"basename": names[1], "bytes": 9}, "samples": 5}]
         files["data/index.json"] = as_json(mutated({"version": 2, "shards": shards}, rng), rng)
-    return Case(
-        files=files, commands=[command_of("of index", rng, "--jobs", "1") for _ in range(2)]
-    )
+    commands = [command_of("of index", rng) for _ in range(2)]
+    return Case(files=files, commands=[_made_old, *commands])
 
 
 def caches(rng: random.Random, sources: Sources) -> Case:
@@ -129,6 +128,22 @@ def scans(rng: random.Random, sources: Sources) -> Case:
         stages = f"filter(kept={plain(rng.choice(TEXTS), rng)!r})"
     stages = rng.choice(("", "shuffle(5, seed=1) | ")) + stages + rng.choice(("", " | batch(3)"))
     command = command_of("of stages", rng, "-d", "l.yaml", "--stages", stages)
+    return Case(files=files, commands=[command])
+
+
+def loaders(rng: random.Random, sources: Sources) -> Case:
+    """Files of other loaders: their metadata, states of generators, lists of numbers."""
+    if rng.random() < 0.5:
+        folder = rng.choice(("mds_plain", "hugging_face_saved", "hugging_face_cache"))
+        own = {name: data for name, data in sources.files.items() if name.startswith(folder)}
+        name = rng.choice([name for name in own if name.endswith(".json")])
+        data = as_json(mutated(json.loads(own[name]), rng), rng)
+        own[name] = data if rng.random() < 0.7 else mutated_bytes(own[name], rng)
+        return Case(files=own, commands=[command_of("of folders", rng, "-d", folder)])
+    name = rng.choice(("state", "state.npy", "state.pt", "numbers.npy"))
+    files = {"x": mutated_bytes(sources[name], rng), "l.yaml": sources["l.yaml"]}
+    stages = rng.choice(WORDS["of files" if name == "numbers.npy" else "of states"])
+    command = command_of("of chains", rng, "-d", "l.yaml", "--loader", "torch", "--stages", stages)
     return Case(files=files, commands=[command])
 
 
@@ -247,8 +262,8 @@ def completion(rng: random.Random, sources: Sources) -> Case:
         line = line[: rng.randint(0, len(line))]
     if draw > 0.2:
         at = rng.randint(0, len(line))
-        # What is completed in its place is repeated as it was typed.
-        odd = WORDS["specs"] if in_place else TEXTS
+        # What is completed in its place is repeated as it was typed, and so are commands of CI.
+        odd = WORDS["specs"] if in_place else [text for text in TEXTS if "##" not in text]
         line = line[:at] + rng.choice((*odd, "'", '"', "\\", " ", "-", "[")) + line[at:]
     line = line.replace("\0", "").encode("utf-8", "replace").decode()
     shell = rng.choice(("bash", "zsh", "fish"))
@@ -298,6 +313,7 @@ def _all_zero(found: Sequence[Any]) -> str:
 KINDS: Mapping[str, Make] = {
     **OF_ONE_FILE,
     "index": index,
+    "loaders": loaders,
     "caches": caches,
     "chains": chains,
     "scans": scans,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tests.children import run_command
 from tests.forked_scripts import forking_commands
@@ -134,6 +137,22 @@ def valid_sources(folder: Path) -> Sources:
     for name, file in _RECORDED.items():
         records[name] = (_RECORDS_FOLDER / file).read_bytes()
     records["tfrecord"] = framed(*_RECORDS)
+    bits = np.random.RandomState(9).get_state(legacy=False)["state"]
+    words = bits["key"].astype("<u8").tobytes()
+    state = (9).to_bytes(8, "little") + bytes([625 - 624, 0, 0, 0, 1, *[0] * 11]) + words
+    files["state"] = state + bytes(5056 - len(state))
+    for name, packed in (
+        ("state.npy", np.frombuffer(files["state"], "u1")),
+        ("numbers.npy", np.arange(19.0)),
+    ):
+        np.save(folder / name, packed)
+        files[name] = (folder / name).read_bytes()
+    with zipfile.ZipFile(folder / "state.pt", "w", zipfile.ZIP_DEFLATED) as parts:
+        parts.writestr("archive/data/0", files["state"])
+    files["state.pt"] = (folder / "state.pt").read_bytes()
+    for folder_of in ("mds_plain", "hugging_face_saved", "hugging_face_cache"):
+        for file in (_RECORDS_FOLDER / folder_of).iterdir():
+            files[f"{folder_of}/{file.name}"] = file.read_bytes()
     return Sources(files=files, records=records, server=server_of(files, records))
 
 

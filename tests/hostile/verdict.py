@@ -32,8 +32,8 @@ _MEMORIES = {"record files": 4 * MEMORY, "index": 4 * MEMORY, "rehearsals": 64 *
 # What actions/runner and azure-pipelines-agent read as a command.
 _COMMAND = re.compile(r"^\s*::|##\[|##vso\[", re.MULTILINE)
 _ANNOTATION = re.compile(r"::(error|warning|notice) [^\n]*\n")
-# Counts that `index` keeps; what TFDS imports.
-_KEPT = re.compile(r"cache/counts/[0-9a-f]{64}\.json|home/\.cache/(shardctl|matplotlib)/.*")
+# Counts that `index` keeps; of what TFDS imports.
+_KEPT = re.compile(r"cache/counts/[0-9a-f]{64}\.json|home/\.(cache|keras)/.*")
 _FORMULA = re.compile(r"\s*[=+@-]")
 _NUMBER = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?|-inf")
 
