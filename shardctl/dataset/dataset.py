@@ -38,6 +38,7 @@ FindingKind = Literal[
     "too-long",  # a record that goes so far beyond the end that its length must be wrong
     "broken",  # the library that reads the format refuses it
     "count",  # whole and sound, with another number of examples
+    "digest",  # as many examples as there should be, and other bytes than the layout's digest is of
     "extra",  # a file of the dataset's name that belongs to no shard
     "wrong-count",  # a shard of another number of shards
     "size",  # the files of a split have another size than the metadata says
@@ -129,7 +130,8 @@ class Split:
     The lengths are packed, see `PackedInts`, whatever sequence they are given as.
     `files` has one part per folder the split is spread over; `num_bytes` is the total the metadata
     states, None where it states none; `shard_bytes` the size in bytes of each file, None where the
-    files are not here.
+    files are not here; `shard_digests` the digest of each file, "sha256:<hex>", where a layout has
+    it.
 
     >>> split = Split.even(name="train", num_examples=10, num_shards=3)
     >>> split.shard_lengths, split.offsets
@@ -141,6 +143,7 @@ class Split:
     files: tuple[ShardFiles, ...] = ()
     num_bytes: int | None = None
     shard_bytes: tuple[int | None, ...] | None = None
+    shard_digests: tuple[str | None, ...] | None = None
 
     def __post_init__(self) -> None:
         keep_fields(self)
@@ -161,6 +164,8 @@ class Split:
             raise DatasetError(f"split {quoted(self.name)}: not one file name a shard")
         if self.shard_bytes is not None and len(self.shard_bytes) != self.num_shards:
             raise DatasetError(f"split {quoted(self.name)}: not one size in bytes a shard")
+        if self.shard_digests is not None and len(self.shard_digests) != self.num_shards:
+            raise DatasetError(f"split {quoted(self.name)}: not one digest a shard")
 
     @classmethod
     @checked

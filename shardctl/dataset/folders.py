@@ -64,9 +64,7 @@ def _pieces(split: Split) -> list[Split]:
     for files in split.files:
         stop = start + len(files)
         lengths = split.shard_lengths[start:stop]
-        found.append(
-            replace(split, shard_lengths=lengths, files=(files,), num_bytes=None, shard_bytes=None)
-        )
+        found.append(Split(name=split.name, shard_lengths=lengths, files=(files,)))
         start = stop
     return found
 

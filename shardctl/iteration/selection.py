@@ -117,6 +117,8 @@ class StridedIteration(Ending):
 class StretchIteration(StridedIteration):
     """An iterator over neighbours: examples lie as in the input, shifted by those skipped."""
 
+    _counted = _num_skipped = 0  # elements of the input before the first one, and their examples
+
     def before(self, elements: Int64s) -> Int64s:
         inputs = np.minimum(elements + self._node.first, self._child.pulled)
         return self._child.before(inputs) - self._skipped
@@ -131,7 +133,12 @@ class StretchIteration(StridedIteration):
     @property
     def _skipped(self) -> int:
         """Number of examples before the first element; nothing is asked where there is none."""
-        return int(self._child.before(np.array([min(self._node.first, self._child.pulled)]))[0])
+        first, pulled = self._node.first, self._child.pulled
+        if first and self._counted < first:
+            # Kept: each of many skips in a row asks the one before it twice.
+            self._counted = min(first, pulled)
+            self._num_skipped = int(self._child.before(np.array([self._counted]))[0])
+        return self._num_skipped
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         if start < stop:

@@ -10,9 +10,11 @@ splits:
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import repeat
 from typing import Any, NamedTuple, cast
 
 from shardctl.base.arguments import Name
@@ -269,6 +271,7 @@ class IndexedFile(NamedTuple):
     file: StoredFile
     split: str
     num_records: int
+    digest: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,9 +296,10 @@ class IndexedLayout:
         ):
             paths = (_joined(part.data_dir, name) for part in split.files for name in part)
             counts = zip(paths, sizes, versions, split.shard_lengths, strict=True)
-            for path, size, version, length in counts:
+            digests = split.shard_digests or repeat(None)
+            for (path, size, version, length), digest in zip(counts, digests, strict=False):
                 file = StoredFile(path=path, num_bytes=size, version=version)
-                yield IndexedFile(file, split.name, length)
+                yield IndexedFile(file, split.name, length, digest)
 
     def wanted(self) -> Iterator[str]:
         """Yield the whole paths that were given to `index`."""
@@ -334,11 +338,17 @@ def _of_index_document(document: Mapping[str, object], folder: AnyPath) -> Index
         versions.append(tuple(map(str, fields.items(record.get("versions"), "versions"))))
         if not len(sizes[-1]) == len(versions[-1]) == len(lengths):
             raise DatasetError("not one length, size and version a shard")
+        # Of layouts that were written without --digest there are none.
+        digests = fields.texts(record.get("digests", []), "digests")
+        for digest in digests:
+            if not re.fullmatch("sha256:[0-9a-f]{64}", digest):
+                raise DatasetError(f"digest {quoted(digest, 80)} is not sha256: and 64 hex digits")
         return Split(
             name=fields.split_name(record.get("name")),
             shard_lengths=lengths,
             files=tuple(files_of_field(record.get("files"), len(lengths), data_dir)),
             num_bytes=sizes[-1].total(),
+            shard_digests=digests or None,
         )
 
     if "check" in document:

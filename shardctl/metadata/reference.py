@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -496,10 +497,12 @@ def _joined(parts: Sequence[Split]) -> Split:
     stated = [part.num_bytes for part in parts if part.num_bytes is not None]
     on_disk = [part.shard_bytes for part in parts if part.shard_bytes is not None]
     sizes = tuple(size for sizes in on_disk for size in sizes)
+    digests = [part.shard_digests or (None,) * part.num_shards for part in parts]
     return Split(
         name=parts[0].name,
         shard_lengths=tuple(length for part in parts for length in part.shard_lengths),
         files=tuple(files for part in parts for files in part.files),
         num_bytes=sum(stated) if stated else None,
         shard_bytes=sizes if len(on_disk) == len(parts) else None,
+        shard_digests=tuple(chain(*digests)) if any(map(any, digests)) else None,
     )

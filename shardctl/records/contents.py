@@ -47,6 +47,7 @@ class FileContents:
     num_records: whole records, those with damaged data among them; None where nothing says.
     num_bytes: the size of the file, None where there is none; `num_bytes_read` of them were read.
     compression: how the file is compressed as a whole; the records are those inside.
+    digest: of all its bytes, "sha256:<hex>", where it was asked for.
     """
 
     num_records: int | None
@@ -55,6 +56,7 @@ class FileContents:
     checked: Checked = "framing"
     damage: Damage | None = None
     compression: Compression | None = None
+    digest: str | None = None
 
     @property
     def whole(self) -> bool:
@@ -62,11 +64,17 @@ class FileContents:
         return self.damage is None or self.damage.kind == "data"
 
     def finding(
-        self, filename: str, expected: int, split: str | None, compression: str | None = None
+        self,
+        filename: str,
+        expected: int,
+        split: str | None,
+        compression: str | None = None,
+        digest: str | None = None,
     ) -> FileFinding | None:
         """Return what is wrong with the file beside `expected` examples, None where nothing is.
 
-        Nothing in it can be read by who takes it for a file of another `compression`.
+        Nothing in it can be read by who takes it for a file of another `compression`. Where its
+        digest was taken, it has to be `digest`, if that is known.
 
         >>> FileContents(num_records=3).finding("f", 4, "train").reason
         'holds 3 examples, not 4'
@@ -74,11 +82,14 @@ class FileContents:
         # The compression first: read with another one, nothing else about the file matters.
         damage = self._of_another_compression(compression) or self.damage
         if damage is None:
-            if self.num_records == expected:
+            if self.num_records != expected:
+                examples = "example" if self.num_records == 1 else "examples"
+                text = f"holds {self.num_records} {examples}, not {expected}"
+                damage = Damage(kind="count", text=text)
+            elif None not in (digest, self.digest) and self.digest != digest:
+                damage = Damage(kind="digest", text="its bytes are not those when it was indexed")
+            else:
                 return None
-            examples = "example" if self.num_records == 1 else "examples"
-            text = f"holds {self.num_records} {examples}, not {expected}"
-            damage = Damage(kind="count", text=text)
         return FileFinding(
             filename=filename,
             expected=expected,

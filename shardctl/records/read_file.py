@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
+from dataclasses import replace
 
 from shardctl.base.text import printable, quoted
 from shardctl.base.tfds_rules import has_builder
@@ -20,11 +22,12 @@ from shardctl.records.contents import Damage, FileContents, RecordFormat, Report
 from shardctl.records.mds import MDS
 from shardctl.records.tfrecord import TFRecord, is_tfrecord
 from shardctl.records.webdataset import WebDataset
-from shardctl.stores.store import StoredFile
+from shardctl.stores.store import ByteSource, StoredFile
 from shardctl.stores.stores import is_remote, store_of
 
 _KNOWN = (TFRecord(), ArrayRecord(), Parquet(), MDS(), WebDataset(), Arrow())
 FORMATS: dict[str, RecordFormat] = {known.name: known for known in _KNOWN}
+_PIECE = 1 << 22  # bytes that a digest takes at a time
 HEAD_BYTES = 1 << 12  # of a file whose name does not tell its format
 
 # What a store or a library raises of a file that it cannot read. What `report` raises to end the
@@ -44,10 +47,16 @@ def why_not_read(file_format: str) -> str | None:
 
 
 def count_file(
-    file: StoredFile, file_format: str, *, checksums: bool = False, report: Report = no_report
+    file: StoredFile,
+    file_format: str,
+    *,
+    checksums: bool = False,
+    digest: bool = False,
+    report: Report = no_report,
 ) -> FileContents:
     """Return what a file holds that was listed; without `checksums` its records are counted alone.
 
+    With `digest` all its bytes are read for their SHA-256, if its records could be counted.
     Whatever is wrong with the file, or with the place where it lies, is `damage` of the answer: one
     that changed since it was listed is "unreadable", as is one that cannot be reached. What
     `report` raises to end the reading is passed on.
@@ -61,15 +70,34 @@ def count_file(
         raise ValueError(f"no way to read {file_format}")
     try:
         with store_of(file.path).open(file) as source:
-            return counter.count(source, checksums=checksums, report=report)
+            found = counter.count(source, checksums=checksums, report=report)
+            if not digest or found.num_records is None:
+                return found
+            # Its bytes are reported once: by what checks its records, where that reads them.
+            taken = _digest(source, no_report if checksums else report)
+            return replace(found, digest=taken, num_bytes_read=source.num_bytes)
     except MissingDependencyError:
         raise
     except _FAILURES as error:
         return _not_read(file.path, error)
 
 
+def _digest(source: ByteSource, report: Report) -> str:
+    digest = hashlib.sha256()
+    for begin in range(0, source.num_bytes, _PIECE):
+        piece = source.read(begin, min(begin + _PIECE, source.num_bytes))
+        digest.update(piece)
+        report(len(piece))
+    return f"sha256:{digest.hexdigest()}"
+
+
 def read_record_file(
-    path: str, file_format: str, *, checksums: bool = True, report: Report = no_report
+    path: str,
+    file_format: str,
+    *,
+    checksums: bool = True,
+    digest: bool = False,
+    report: Report = no_report,
 ) -> FileContents:
     """Return what the file at a path holds; without `checksums` its records are counted, no more.
 
@@ -88,7 +116,7 @@ def read_record_file(
         return _not_read(path, error)
     if file is None:
         return _not_there(path) or _nothing("missing", "missing")
-    return count_file(file, file_format, checksums=checksums, report=report)
+    return count_file(file, file_format, checksums=checksums, digest=digest, report=report)
 
 
 def format_of(file: StoredFile) -> str | None:

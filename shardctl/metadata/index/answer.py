@@ -176,10 +176,12 @@ def _relative(data_dir: str, beside: str | None) -> str:
 
 def _split(indexed: IndexedSplit, folder: str) -> Document:
     split = indexed.split
+    digests = split.shard_digests
     return {
         **picked(split, "name num_examples num_shards num_bytes"),
         "shard_lengths": list(split.shard_lengths),
         "files": files_field(split.files, folder),
         "shard_bytes": list(split.shard_bytes or ()),
         "versions": indexed.versions,
+        **({} if digests is None else {"digests": list(digests)}),
     }

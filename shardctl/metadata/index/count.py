@@ -36,7 +36,7 @@ _TIMES = ("mtime", "modified", "last_modified", "LastModified", "created")
 _MOST_BYTES = 1 << 28  # of the counts of one folder
 _MOST_FOLDERS = 4096  # that are kept
 
-_Row = list[Any]  # format, whether it was checked, size, version, records, compression
+_Row = list[Any]  # format, whether it was checked, size, version, records, compression, digest
 
 
 @dataclass(kw_only=True)
@@ -68,6 +68,7 @@ def count_files(
     *,
     cache: bool = False,
     checksums: bool = False,
+    digest: bool = False,
     runner: Runner | None = None,
     jobs: int | None = None,
     keep_going: bool = False,
@@ -85,6 +86,7 @@ def count_files(
     from shardctl.metadata.index.workers import FileToCount, LocalRunner  # starts processes
 
     how: dict[str, Any] = {"file_format": file_format, "checksums": checksums, "listed": listed}
+    how["digest"] = digest
     tasks = [FileToCount(index=index, file=file, **how) for index, file in enumerate(files)]
     folder = cache_folder(os.environ) if cache else None
     counting = _Counting(tasks, CountCache(folder), keep_going, watch or WATCHING.get())
@@ -100,6 +102,7 @@ class _Counting:
     ) -> None:
         self._tasks, self._cache, self._watch = tasks, cache, watch
         self._keep_going = keep_going
+        self._reads_all = any(task.checksums or task.digest for task in tasks[:1])
         self._num_bytes = 0 if watch is None else sum(task.file.num_bytes for task in tasks)
         self._done = self._read = 0  # bytes of files that are done, and of what was read
         self._stop = len(tasks)  # none from here on is asked for
@@ -128,7 +131,7 @@ class _Counting:
 
     def note_read(self, num_bytes: int) -> None:
         """Note what was read; where contents are read it tells how far a large file is."""
-        self._read += num_bytes if self._tasks and self._tasks[0].checksums else 0
+        self._read += num_bytes if self._reads_all else 0
         self._report()
 
     def _to_count(self) -> Iterator[FileToCount]:
@@ -209,13 +212,14 @@ class CountCache:
         if row is None or [row[0], *row[2:4]] != [task.file_format, file.num_bytes, file.version]:
             return None
         # A count from framing alone does not answer for checksums; the other way it does.
-        if row[1] < task.checksums:
+        if row[1] < task.checksums or (task.digest and row[6] is None):
             return None
         return FileContents(
             num_records=row[4],
             num_bytes=file.num_bytes,
             checked="checksums" if row[1] else "framing",
             compression=row[5],
+            digest=row[6],
         )
 
     def keep(self, task: FileToCount, contents: FileContents) -> None:
@@ -224,7 +228,8 @@ class CountCache:
         if file.version and self._folder is not None:
             folder, name = split_path(file.path)
             row = [task.file_format, task.checksums, file.num_bytes, file.version]
-            self._of_folder(folder)[name] = [*row, contents.num_records, contents.compression]
+            row += [contents.num_records, contents.compression, contents.digest]
+            self._of_folder(folder)[name] = row
             self._changed.add(folder)
 
     def _of_folder(self, folder: str) -> dict[str, _Row]:
@@ -275,9 +280,10 @@ def _read(path: Path) -> dict[str, _Row]:
 
 
 def _is_row(row: _Row) -> bool:
-    *_, checked, _, _, records, packed = row
-    known = isinstance(checked, bool) and type(records) is int and isinstance(packed, str | None)
-    return len(row) == 6 and known and 0 <= records < 1 << 63
+    *_, checked, _, _, records, packed, digest = row
+    known = isinstance(checked, bool) and type(records) is int
+    texts = isinstance(packed, str | None) and isinstance(digest, str | None)
+    return len(row) == 7 and known and texts and 0 <= records < 1 << 63
 
 
 def cache_folder(env: Mapping[str, str]) -> Path | None:

@@ -36,6 +36,7 @@ def index(
     name: str | None = None,
     file_format: str | None = None,
     checksums: bool = False,
+    digest: bool = False,
     keep_going: bool = False,
     jobs: int | None = None,
     cache: bool = True,
@@ -50,6 +51,8 @@ def index(
         name: the dataset's name, else what the files' names begin with, or their folder's.
         file_format: of files whose names do not tell it.
         checksums: read the contents too, and compare them with their checksums.
+        digest: read all bytes of each file, and keep their SHA-256: `verify_files` finds every byte
+            that changed since.
         keep_going: count all that is whole, whatever is broken or missing.
         jobs: how many processes count, without `runner`; else as many as there are processors.
         cache: take counts that are known, of files of the same size and time of change, from the
@@ -89,6 +92,7 @@ def index(
             files.file_format,
             cache=cache,
             checksums=checksums,
+            digest=digest,
             runner=runner,
             jobs=jobs,
             keep_going=keep_going,
@@ -200,12 +204,13 @@ class ArrangedFiles:
             # Files lie split after split, so a split is a stretch of the list.
             stop = first + len(arranged.files)
             whole = [
-                (at, self.all[at], contents.num_records or 0)
+                (at, self.all[at], contents.num_records or 0, contents.digest)
                 for at, contents in enumerate(counts.contents[first:stop], first)
                 if contents is not None
             ]
-            sizes = tuple(file.num_bytes for _, file, _ in whole)
-            names = tuple(file.path.removeprefix(self._root) for _, file, _ in whole)
+            sizes = tuple(file.num_bytes for _, file, *_ in whole)
+            names = tuple(file.path.removeprefix(self._root) for _, file, *_ in whole)
+            digests = tuple(digest for *_, digest in whole)
             # A pattern where the names follow one: a layout of a few lines for a million files.
             files = patterned(names, data_dir=root) or ShardFiles(
                 data_dir=root, num_shards=len(names), names=names
@@ -213,12 +218,13 @@ class ArrangedFiles:
             yield IndexedSplit(
                 split=Split(
                     name=arranged.name,
-                    shard_lengths=PackedInts(length for *_, length in whole),
+                    shard_lengths=PackedInts(length for _, _, length, _ in whole),
                     files=(files,),
                     num_bytes=sum(sizes),
                     shard_bytes=sizes,
+                    shard_digests=digests if any(digests) else None,
                 ),
-                versions=["" if at in counts.unsettled else one.version for at, one, _ in whole],
+                versions=["" if at in counts.unsettled else one.version for at, one, *_ in whole],
             )
             first = stop
 

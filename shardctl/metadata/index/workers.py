@@ -351,6 +351,7 @@ def receive(file: IO[bytes] | None) -> Any:
 class FileToCount:
     """A file, its format as `FORMATS` names it, and whether its contents are checked too.
 
+    digest: whether the SHA-256 of all its bytes is wanted.
     index: its position among all files that are to be counted; answers come in any order.
     listed: whether `file` is as a listing showed it; else whatever is at its path is counted.
     """
@@ -360,6 +361,7 @@ class FileToCount:
     file_format: str
     checksums: bool = False
     listed: bool = True
+    digest: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -378,11 +380,11 @@ def count_one(task: FileToCount, report: Report = no_report) -> CountedFile:
     """
     from shardctl.records.read_file import count_file, read_record_file
 
+    how: dict[str, Any] = {"checksums": task.checksums, "digest": task.digest, "report": report}
     if task.listed:
-        contents = count_file(task.file, task.file_format, checksums=task.checksums, report=report)
+        contents = count_file(task.file, task.file_format, **how)
     else:
-        path, checksums = task.file.path, task.checksums
-        contents = read_record_file(path, task.file_format, checksums=checksums, report=report)
+        contents = read_record_file(task.file.path, task.file_format, **how)
     return CountedFile(index=task.index, contents=contents)
 
 

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
 from shardctl.base.progress import Watch
-from shardctl.base.text import public_url
+from shardctl.base.text import path_word, public_url
 from shardctl.dataset.dataset import Dataset
 from shardctl.metadata.index.count import count_files
 from shardctl.metadata.index.listing import list_files
@@ -47,7 +47,8 @@ class FileChange:
 class IndexCheck(Tabular):
     """The files of a layout then and now.
 
-    changes: in shard order, files that appeared at the end.
+    changes: in shard order, files that appeared at the end. words: what `index` takes to write the
+    layout anew: where its files are, and what was said of them by hand.
     """
 
     layout: str
@@ -55,6 +56,7 @@ class IndexCheck(Tabular):
     changes: tuple[FileChange, ...]
     num_files: int
     num_counted: int
+    words: tuple[str, ...]
     warnings: tuple[str, ...] = ()
 
     @property
@@ -88,7 +90,7 @@ def check_index(
     Returns:
         An IndexCheck; `changes` name files that appeared, vanished, grew, shrank, or are broken. A
         file of the same size that was written again is counted: only another number of examples is
-        a change.
+        a change, or another digest where the layout has them.
 
     Raises:
         DatasetError: the file is no layout that `index` wrote, or a place cannot be listed.
@@ -110,6 +112,7 @@ def check_index(
         known_as.dataset.file_format,
         cache=cache and not checksums,
         checksums=checksums,
+        digest=any(then.digest for then in comparison.then.values()),
         runner=runner,
         jobs=jobs,
         keep_going=True,
@@ -120,12 +123,14 @@ def check_index(
         for number, (file, contents) in enumerate(zip(recount, found.contents, strict=True))
     }
     changes = tuple(comparison.changes(again))
+    by_hand = (word for one in known_as.globs.items() for word in ("--split", "=".join(one)))
     return IndexCheck(
         layout=public_url(os.fspath(layout)),
         dataset=known_as.dataset,
         changes=changes,
         num_files=comparison.num_files,
         num_counted=found.num_counted,
+        words=(*map(path_word, wanted), *by_hand, "--name", known_as.dataset.name),
         warnings=found.warnings,
     )
 
@@ -152,6 +157,7 @@ class _Then(NamedTuple):
     file: StoredFile
     split: str | None
     num_records: int | None
+    digest: str | None = None
 
 
 class _Comparison:
@@ -209,4 +215,5 @@ class _Comparison:
         if contents.damage is not None:
             # Broken then and now is no change.
             return None if then.num_records is None else "broken"
-        return None if contents.num_records == then.num_records else "rewritten"
+        same = contents.num_records == then.num_records
+        return None if same and then.digest in (None, contents.digest) else "rewritten"

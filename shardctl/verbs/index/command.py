@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from shardctl.base.text import quoted
+from shardctl.base.text import path_word, public_url, quoted
 from shardctl.cli import output
 from shardctl.cli.options import shared
 from shardctl.errors import UsageError
@@ -79,6 +79,7 @@ def index(
     name: shared.Text = None,
     format_of_files: shared.Text = None,
     crc: shared.Flag = False,
+    digest: shared.Flag = False,
     jobs: shared.Number = None,
     keep_going: shared.Flag = False,
     check: shared.Text = None,
@@ -101,6 +102,8 @@ def index(
       --name NAME: Name of the dataset [default: from its files].
       --format-of-files FORMAT: Format of the files [default: from their names or first bytes].
       --crc: Also read the contents and check their checksums.
+      --digest: Also read all bytes of each file, and keep their SHA-256 in the layout: verify
+        --files then finds every changed byte, in any format.
       --jobs N: Number of processes that count [default: one per processor].
       --keep-going: Name every broken or missing file, and write the layout of the others.
       --check LAYOUT: Name the files that changed since index wrote this layout; exit with 1 if
@@ -123,7 +126,9 @@ def index(
     how["runner"] = counting
     by_hand = {"--split": split, "--name": name, "--format-of-files": format_of_files}
     if check is not None:
-        for option, value in (by_hand | {"--keep-going": keep_going, "--tfds": to_tfds}).items():
+        for option, value in (
+            by_hand | {"--digest": digest, "--keep-going": keep_going, "--tfds": to_tfds}
+        ).items():
             if value:
                 raise UsageError(f"{option} cannot be used with --check")
         _check(check, out, words, how, every_row=every_row)
@@ -137,6 +142,7 @@ def index(
             split=_splits(split) if split else None,
             name=name,
             file_format=format_of_files,
+            digest=digest,
             keep_going=keep_going,
             watch=bars.show,
             **how,
@@ -144,7 +150,8 @@ def index(
     output.warn(found.warnings)
     to_file = out.output not in (None, "-")
     if to_file or not to_tfds or not found.whole:
-        _write(found, out, [*words, *_words(by_hand)], every_row=every_row)
+        typed = [*(path_word(public_url(word)) for word in words), *_words(by_hand)]
+        _write(found, out, typed, every_row=every_row)
     if not found.whole:
         if to_tfds:
             output.say("nothing is written for TFDS, which needs every file of a split")

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class SplitFiles:
     num_files_read: those that were read to their end, damaged data among them.
     num_records: whole records in all of them.
     num_bytes: the size of all its files; `num_bytes_read` of them were read.
+    checked: how the files that were read to their end were checked, and how many in each way.
     """
 
     name: str
@@ -47,13 +49,14 @@ class SplitFiles:
     num_files_read: int
     num_bytes: int
     num_bytes_read: int
+    checked: dict[str, int]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FilesVerification(Tabular):
     """What the files of some splits hold, and all that is wrong with them, by split and shard.
 
-    checked: how the files that were read to their end were checked, and how many in each way.
+    checked: as of a split, of all of them: "digest" where all bytes were, by the layout's digests.
     notes: what was not, or could not be, checked.
     """
 
@@ -94,8 +97,9 @@ def verify_files(
 
     Returns:
         A FilesVerification; `findings` name files that are damaged, missing or too many. Records
-        are checked by the checksums that their file has. Contents that are sound and elsewhere
-        than they should be are not seen, two shards of equal length that were swapped for one.
+        are checked by the checksums that their file has, and all bytes by the digest that a layout
+        of `index(digest=True)` has. Without it contents that are sound and elsewhere than they
+        should be are not seen, two shards of equal length that were swapped for one.
 
     Raises:
         UsageError: no such split, or nothing to verify: the splits have no examples and no files.
@@ -124,9 +128,10 @@ def verify_files(
     # By index: splits are told apart by their place in the dataset.
     numbers = [dataset.splits.index(split) for split in chosen]
     files = {file[0]: file[1:] for number in numbers for file in _files(dataset, number, on_disk)}
-    read = read_record_files(files, dataset.file_format, jobs=jobs, runner=runner, watch=watch)
+    digest = any(any(split.shard_digests or ()) for split in chosen)
+    how: dict[str, Any] = {"digest": digest, "jobs": jobs, "runner": runner, "watch": watch}
+    read = read_record_files(files, dataset.file_format, **how)
     found = _findings(dataset, read)
-    ways = Counter(contents.checked for contents in read.values() if contents.whole)
     # Empty shards may be absent.
     needed = [place for place in files if dataset.splits[place[0]].shard_lengths[place[1]]]
     # Per-file findings, then those of the listing that do not repeat them.
@@ -140,18 +145,20 @@ def verify_files(
             f"nothing to verify: {choices(split.name for split in chosen)} of {dataset.title} "
             "has no examples, and no files"
         )
+    of_splits = tuple(
+        _split_files(split, {place[1]: one for place, one in read.items() if place[0] == number})
+        for number, split in zip(numbers, chosen, strict=True)
+    )
+    ways = sum((Counter(split.checked) for split in of_splits), Counter[str]())
     return FilesVerification(
         dataset=dataset,
-        splits=tuple(
-            _split_files(split, [one for place, one in read.items() if place[0] == number])
-            for number, split in zip(numbers, chosen, strict=True)
-        ),
+        splits=of_splits,
         findings=findings,
         checked=dict(sorted(ways.items())),
         notes=tuple(
             text.format(dataset.file_format)
             for what, text in _NOTES.items()
-            if what in ways or (what == dataset.file_format and ways)
+            if what in ways or (what == dataset.file_format and set(ways) - {"digest"})
         ),
     )
 
@@ -186,7 +193,13 @@ def _files(dataset: Dataset, number: int, on_disk: FilesOnDisk) -> Iterator[tupl
             yield (number, shard), file_in(folder or "", name), size or 0
 
 
-def _split_files(split: Split, read: Sequence[FileContents]) -> SplitFiles:
+def _split_files(split: Split, of_shards: Mapping[int, FileContents]) -> SplitFiles:
+    read = of_shards.values()
+    ways = Counter(
+        "digest" if _digest(split, shard) and one.digest else one.checked
+        for shard, one in of_shards.items()
+        if one.whole
+    )
     return SplitFiles(
         name=split.name,
         num_examples=split.num_examples,
@@ -195,7 +208,12 @@ def _split_files(split: Split, read: Sequence[FileContents]) -> SplitFiles:
         num_files_read=sum(one.whole for one in read),
         num_bytes=sum(one.num_bytes or 0 for one in read),
         num_bytes_read=sum(one.num_bytes_read for one in read),
+        checked=dict(sorted(ways.items())),
     )
+
+
+def _digest(split: Split, shard: int) -> str | None:
+    return None if split.shard_digests is None else split.shard_digests[shard]
 
 
 def _findings_of_names(
@@ -275,7 +293,8 @@ def _findings(dataset: Dataset, read: Mapping[Place, FileContents]) -> dict[Plac
     for (number, shard), contents in read.items():
         split = dataset.splits[number]
         expected, filename = split.shard_lengths[shard], split.filename(shard)
-        finding = contents.finding(filename, expected, split.name, dataset.compression)
+        more = (dataset.compression, _digest(split, shard))
+        finding = contents.finding(filename, expected, split.name, *more)
         if finding is not None:
             found[number, shard] = finding
     return found
@@ -340,6 +359,7 @@ def read_record_files(
     files: Mapping[Place, tuple[str, int]],
     file_format: str,
     *,
+    digest: bool = False,
     jobs: int | None = None,
     runner: Runner | None = None,
     watch: Watch | None = None,
@@ -354,6 +374,7 @@ def read_record_files(
         [StoredFile(path=path, num_bytes=num_bytes) for path, num_bytes in files.values()],
         file_format,
         checksums=True,
+        digest=digest,
         runner=runner,
         jobs=jobs,
         keep_going=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shardctl.base.columns import Records, RecordStream, picked, records_of, stream_of
-from shardctl.base.text import counted
+from shardctl.base.text import choices, counted
 from shardctl.base.tfds_rules import POSITIONS
 from shardctl.dataset.dataset import Dataset, FileFinding
 from shardctl.draw.step_rows import heading, reading_line
@@ -23,6 +23,7 @@ _SPLITS += columns("num_files_read=read_whole ~num_bytes=bytes ~num_bytes_read=b
 _CHECKED = {
     "checksums": "by the checksums of all their records",
     "decoded": "by decoding all their rows",
+    "digest": "by the digest of all their bytes",
     "framing": "by their framing alone",
 }
 
@@ -34,7 +35,9 @@ def verify_files_table(found: FilesVerification, screen: Screen) -> Iterator[str
     yield paragraph(f"{dataset.title}: {dataset.file_format}, {where}", screen, style="bold")
     yield table(_SPLITS, cells_of(_SPLITS, found.splits), screen)
     for way, count in found.checked.items():
-        yield paragraph(f"{counted(count, 'file')} checked {_CHECKED[way]}", screen)
+        of = [split.name for split in found.splits if way in split.checked]
+        where = f" ({choices(of)})" if len(found.checked) > 1 else ""
+        yield paragraph(f"{counted(count, 'file')} checked {_CHECKED[way]}{where}", screen)
     if found.findings:
         yield paragraph(f"{counted(len(found.findings), 'problem')}:", screen, style="error")
         yield files_table(dataset, found.findings, screen)

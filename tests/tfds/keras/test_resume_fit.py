@@ -267,21 +267,26 @@ def test_weights_that_were_saved_without_a_place_are_refused(builder: Any, tmp_p
 LENGTHS = [400, 0, 250, 617, 300, 333, 100]  # 3 epochs of 32 batches, the last a partial one
 
 
-def final_weights(run: Path) -> Mapping[str, Any]:
+def final_weights(run: Path, name: str = "final") -> dict[str, Any]:
     """Return what the weights file holds that the script has written at its end."""
     import h5py  # type: ignore[import-untyped]
 
-    with h5py.File(run / "final.weights.h5") as file:
+    with h5py.File(run / f"{name}.weights.h5") as file:
         names: list[str] = []
         file.visit(names.append)
-        return {name: file[name][()] for name in names if isinstance(file[name], h5py.Dataset)}
+        # The file of a ModelCheckpoint holds a place as well.
+        return {
+            f"{name}/{each}": file[each][()]
+            for each in names
+            if isinstance(file[each], h5py.Dataset) and not each.startswith(_ATTRIBUTE)
+        }
 
 
 def all_that_is_left(run: Path) -> Mapping[str, Any]:
     """Return weights, rows, history, scalars, and what callbacks have counted in each step."""
     counted = sorted(set((run / "counted.log").read_text().splitlines()))
     with np.load(run / "history.npz") as history:
-        found: dict[str, Any] = {**final_weights(run), **history}
+        found = {**final_weights(run), **final_weights(run, "best"), **history}
     rows = np.frombuffer((run / "log.csv").read_bytes(), np.uint8)
     return {**found, "rows": rows, "counted": np.array(counted), **scalars(run)}
 

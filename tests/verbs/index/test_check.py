@@ -161,6 +161,19 @@ def test_contents_are_read_where_they_are_asked_for(data: Path, layout: Path) ->
     ]
 
 
+def test_a_file_of_another_digest_was_rewritten(data: Path) -> None:
+    layout = indexed(data, digest=True, cache=False)
+    file = min(data.glob("part-*"))
+    file.write_bytes(file.read_bytes())
+    assert check_index(layout).equal
+    spoiled = bytearray(file.read_bytes())
+    spoiled[-1] ^= 1  # of the checksum of the last record, which counting jumps over
+    file.write_bytes(spoiled)
+    assert [(one.kind, one.path) for one in check_index(layout).changes] == [
+        ("rewritten", file.name)
+    ]
+
+
 def test_other_files_are_no_layouts_of_index(data: Path) -> None:
     other = data.parent / "other.yaml"
     other.write_text("splits: {train: {shard_lengths: [1]}}\n")

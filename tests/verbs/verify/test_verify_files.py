@@ -14,9 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
+from shardctl.metadata.index.answer import index_document
+from shardctl.metadata.index.index import index
 from shardctl.metadata.layouts import read_layout_file
 from shardctl.metadata.names import catalog_dataset
 from shardctl.metadata.tfds_metadata import read_tfds_folder
@@ -24,9 +28,10 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds.verifying.verify import verify, verify_plan
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.verify.verify_files import FilesVerification, exists, verify_files
-from tests.cases import check_cases, counted, few_or_many
+from tests.cases import check_cases, counted, few_or_many, seed_of_test
 from tests.golden import listed
 from tests.record_files import header
+from tests.records.tar_files import archive
 from tests.strategies import Recipe, recipes
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
@@ -205,6 +210,62 @@ def test_files_of_random_damage_are_named(tmp_path: Path, file_format: str) -> N
                 expected.append(file.name)
         named = [name for _, _, name in found(folder)]
         assert named == expected
+
+
+def with_digests(folder: Path, form: str) -> Dataset:
+    """Write files of a format, and return what a layout with digests says of them, read back."""
+    if form == "webdataset":
+        folder.mkdir()
+        for shard in range(2):
+            (folder / f"train-{shard:05d}.tar").write_bytes(archive([f"{i}.txt" for i in range(9)]))
+    elif form == "arrow":
+        folder.mkdir()
+        for shard in range(2):
+            table = pa.table({"x": list(range(99))})
+            with pa.ipc.new_stream(folder / f"train-{shard:05d}.arrow", table.schema) as sink:
+                sink.write_table(table)
+    else:
+        folder = build_dataset(folder, splits={"train": [9] * 2}, file_format=form)
+    layout = folder.parent / "layout.json"
+    layout.write_text(json.dumps(index_document(index(folder, digest=True, cache=False))))
+    return read_layout_file(layout)
+
+
+@pytest.mark.parametrize("form", [*WRITABLE_FORMATS, "webdataset", "arrow"])
+def test_with_digests_every_flipped_bit_is_named(tmp_path: Path, form: str) -> None:
+    dataset = with_digests(tmp_path / "data", form)
+    answer = verify_files(dataset)
+    assert answer.equal
+    assert (answer.checked, answer.splits[0].checked) == ({"digest": 2}, {"digest": 2})
+    assert answer.notes == ()
+    folder, name = dataset.splits[0].location(1)
+    file = Path(folder or "", name)
+    sound, rng = file.read_bytes(), random.Random(seed_of_test())
+    for bit in counted(rng.randrange(8 * len(sound)) for _ in range(70)):
+        data = bytearray(sound)
+        data[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(data)
+        named = [one.filename for one in verify_files(dataset).findings]
+        assert named == [name], f"bit {bit}, seed {seed_of_test()}"
+    file.write_bytes(sound)  # equal bytes at another time
+    assert verify_files(dataset).equal
+    file.write_bytes(sound + b"\0")
+    assert [one.filename for one in verify_files(dataset).findings if one.kind != "size"] == [name]
+    file.unlink()
+    kinds = [(one.kind, one.filename) for one in verify_files(dataset).findings]
+    assert ("missing", name) in kinds
+
+
+def test_two_shards_of_one_length_that_were_swapped_are_named_by_digests(tmp_path: Path) -> None:
+    dataset = with_digests(tmp_path / "data", "tfrecord")
+    one, other = (Path(*map(str, dataset.splits[0].location(shard))) for shard in range(2))
+    contents = one.read_bytes(), other.read_bytes()
+    one.write_bytes(contents[1])
+    other.write_bytes(contents[0])
+    assert [found.kind for found in verify_files(dataset).findings] == ["digest"] * 2
+    whole = replace(dataset, splits=(replace(dataset.splits[0], shard_digests=None),))
+    answer = verify_files(whole)
+    assert (answer.equal, answer.checked) == (True, {"checksums": 2})
 
 
 def test_datasets_that_are_not_here_are_refused(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ SOUND = FilesVerification(
             num_files_read=2,
             num_bytes=2048,
             num_bytes_read=2048,
+            checked={"checksums": 2},
         ),
     ),
     findings=(),
