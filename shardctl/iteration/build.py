@@ -65,7 +65,9 @@ def build(
     """
     num_parts = sum(1 for _ in as_built(pipeline))
     if num_parts > _MOST_PARTS:
-        raise UsageError(f"a pipeline of {num_parts:,} stages: at most {_MOST_PARTS:,} are followed")
+        raise UsageError(
+            f"a pipeline of {num_parts:,} stages: at most {_MOST_PARTS:,} are followed"
+        )
     # An iterator asks the one before it, up to eight functions deep.
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + 10 * num_parts))
     options = options_of(pipeline)
