@@ -422,18 +422,13 @@ class _TorchGenerator:
 def leave_generator(adapter: Any) -> None:
     """Let the iterators of a `fit` on torch draw nothing from the default generator.
 
-    Each DataLoader draws a seed that nothing uses. A run that is resumed makes one more.
+    Each iterator of a DataLoader draws a seed that nothing uses. A resumed run makes one more.
     """
     import torch
 
-    make = adapter.get_torch_dataloader
-
-    def made() -> Any:
-        loader = make()
-        loader.generator = torch.Generator()
-        return loader
-
-    adapter.get_torch_dataloader = made
+    loader = adapter.get_torch_dataloader()
+    loader.generator = torch.Generator()
+    adapter.get_torch_dataloader = lambda: loader
 
 
 def save_weights_whole(model: Any) -> None:

@@ -86,7 +86,7 @@ def test_a_suggested_command_can_be_pasted(shardctl: Shardctl, name: str) -> Non
     shutil.rmtree("here")
     Path("here").mkdir()
     again = ["index", f"{os.getcwd()}/here", "--name", "n", "-o", path]
-    assert commands(shardctl("index", "--check", path)) == [again]
+    assert commands(shardctl("index", f"--check={name}")) == [again]
     assert not Path("x").exists()
 
 
