@@ -106,17 +106,6 @@ def reader_of(source: Any, known: dict[Read, Any]) -> Read:
     return made
 
 
-def chain_lines(name: str, pipeline: Pipeline) -> Iterator[str]:
-    """Yield the calls of a chain's stages, each on its own line, as `loader = loader.batch(4)`."""
-    for stage in pipeline.stages:
-        made = stage.in_tf()
-        if made is None:
-            raise UsageError(f"{stage.name} has no code to paste here")
-        given = [repr(value) for value in made.by_place]
-        named = {key: repr(value) for key, value in made.by_name.items()}
-        yield from call(f"{name} = {name}.{made.method}", [*given, *keywords(named)])
-
-
 class Library(ABC):
     """The library of a loader: the same lines of code make it for people and for a run.
 

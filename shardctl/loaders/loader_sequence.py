@@ -578,9 +578,3 @@ class LoaderConfig:
     def lengths_of_shards(self) -> Int64s:
         """How many examples the files have that are read, int64[files]."""
         return self.lengths if self.shard_lengths is None else self.shard_lengths
-
-    @property
-    def cut_shards(self) -> int:
-        """Number of shards of which a part is read."""
-        shards = self.lengths_of_shards
-        return int((self.lengths != shards[shards > 0]).sum())

@@ -153,9 +153,3 @@ def test_a_buffer_is_of_a_stream_unless_somebody_says_otherwise() -> None:
     assert LoaderConfig(lengths=lengths, version="1.0", buffer=2).streams
     assert not LoaderConfig(lengths=lengths, version="1.0", buffer=2, streaming=False).streams
     assert LoaderConfig(lengths=lengths, version="1.0", streaming=True).streams
-
-
-def test_a_shard_is_cut_where_a_part_of_it_is_read() -> None:
-    lengths, shards = np.array([3, 2]), np.array([3, 4])
-    assert LoaderConfig(lengths=lengths, version="1.0", shard_lengths=shards).cut_shards == 1
-    assert LoaderConfig(lengths=lengths, version="1.0").cut_shards == 0
