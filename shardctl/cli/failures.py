@@ -54,7 +54,7 @@ def _line(error: BaseException, arguments: Sequence[str], commands: Sequence[str
     if isinstance(error, MemoryError):
         return "out of memory; ask for less, or write to a file with --output"
     if isinstance(error, RecursionError):
-        return "the input is nested too deeply, or has more stages in a row than can be followed"
+        return "the input is nested too deeply, or has more than 1,000 stages in a row"
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f"{quoted(os.fsdecode(error.filename), 200)}: "
         return f"{where}{error.strerror}"

@@ -117,9 +117,13 @@ class StridedIteration(Ending):
 class StretchIteration(StridedIteration):
     """An iterator over neighbours: examples lie as in the input, shifted by those skipped."""
 
+    _known: int | None = None
+
     def before(self, elements: Int64s) -> Int64s:
-        inputs = np.minimum(elements + self._node.first, self._child.pulled)
-        return self._child.before(inputs) - self._skipped
+        # One question for both: two would become four, eight, .. at skips in a row.
+        inputs = np.minimum(np.append(elements, 0) + self._node.first, self._child.pulled)
+        found: Int64s = self._child.before(inputs)
+        return found[:-1] - found[-1]
 
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
         elements, offsets = self._child.at(places + self._skipped)
@@ -130,8 +134,14 @@ class StretchIteration(StridedIteration):
 
     @property
     def _skipped(self) -> int:
-        """Number of examples before the first element; nothing is asked where there is none."""
-        return int(self._child.before(np.array([min(self._node.first, self._child.pulled)]))[0])
+        """Number of examples before the first element; nothing is asked where it is known."""
+        first = self._node.first
+        if self._known is None and first:
+            found = int(self._child.before(np.array([min(first, self._child.pulled)]))[0])
+            if self._child.pulled < first:  # more may come
+                return found
+            self._known = found
+        return self._known or 0
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         if start < stop:
