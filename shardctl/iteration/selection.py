@@ -123,7 +123,7 @@ class StretchIteration(StridedIteration):
         # One question for both: two would become four, eight, .. at skips in a row.
         inputs = np.minimum(np.append(elements, 0) + self._node.first, self._child.pulled)
         found: Int64s = self._child.before(inputs)
-        return found[:-1] - found[-1]
+        return found[:-1] - found[-1:]
 
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
         elements, offsets = self._child.at(places + self._skipped)
