@@ -88,7 +88,7 @@ def read_snapshot(path: str | os.PathLike[str]) -> Snapshot:
         pinned = shardctl.read_snapshot("order.yaml")
         shardctl.diff(pinned, shardctl.snapshot("mnist", "train")).equal
     """
-    found = read_comparable(Path(path))
+    found = read_comparable(path)
     if not isinstance(found, Snapshot):
         raise DatasetError(
             f"{quoted(os.fspath(path), 200)} is a {found.kind}, not a snapshot; read a plan to "

@@ -15,7 +15,7 @@ from shardctl.base.text import printable, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import DatasetError, ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.files.fields import said_about
-from shardctl.metadata.project_file import Project, located, read_project
+from shardctl.metadata.project_file import Project, located, project_of
 from shardctl.metadata.reference import NamedDataset, choose_dataset, read_dataset
 from shardctl.order.plan_order import plan_order
 from shardctl.saved import snapshot_file
@@ -314,7 +314,8 @@ def opened_report(given: Any, name: str) -> Opened:
         return Opened(label=name, dataset=of.dataset, spec=of.spec, settings=of.settings)
     path = Path(given)
     label = printable(os.fspath(given))
-    document = snapshot_file.parsed_file(read_file(path), source=label, wanted="settings file")
+    data = read_file(path)  # once: what it holds and what kind it is are of one moment
+    document = snapshot_file.parsed_file(data, source=label, wanted="settings file")
     # A file without a setting is no settings file: it may be a snapshot that was cut off.
     is_settings = any(value is not None for value in document.values())
     if not is_settings or {"kind", "format_version"} & document.keys():
@@ -327,7 +328,7 @@ def opened_report(given: Any, name: str) -> Opened:
             )
         pinned = PinnedOrder(snapshot=found, label=label)
         return Opened(label=label, pinned=pinned, folder=path.parent)
-    return Opened(label=label, project=read_project(path), folder=path.parent)
+    return Opened(label=label, project=project_of(data, path), folder=path.parent)
 
 
 def sides_of(

@@ -12,7 +12,7 @@ from shardctl.errors import UsageError
 from shardctl.files.parse import decode
 from shardctl.settings.names import main_names, settings_from_document
 from shardctl.settings.table import stages_in
-from shardctl.stores.stores import is_remote, read_file, working_folder
+from shardctl.stores.stores import AnyPath, is_remote, read_file, working_folder
 
 if TYPE_CHECKING:
     from shardctl.metadata.project_file import Project
@@ -61,7 +61,7 @@ def _from_here(stages: Pipeline, folder: Path) -> Pipeline:
     return with_changed(stages, read=read, kept=kept)
 
 
-def listed_files(path: Path, data: bytes | None = None) -> tuple[str, ...]:
+def listed_files(path: AnyPath, data: bytes | None = None) -> tuple[str, ...]:
     """Return the names in a list of files: one a line, blank lines and `#` comments left out.
 
     `data` is what it holds, where it is not a file.

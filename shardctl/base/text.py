@@ -53,13 +53,17 @@ def shell_line(*words: str) -> str:
     >>> print(shell_line("shardctl", "diff", "my order.yaml", "a\nb"))
     shardctl diff 'my order.yaml' $'a\x0ab'
     """
-    return " ".join(shlex.quote(word) if word.isprintable() else _escaped(word) for word in words)
+    return " ".join(map(_shell_word, words))
 
 
-def _escaped(word: str) -> str:
+def _shell_word(word: str) -> str:
+    # What `printable` or `inert` would change on the way to a terminal is written as bytes.
+    if word.isprintable() and inert(word) == word:
+        return shlex.quote(word)
     data = word.encode("utf-8", "surrogateescape")
     plain = (
-        chr(byte) if 32 <= byte < 127 and byte not in b"'\\" else f"\\x{byte:02x}" for byte in data
+        chr(byte) if 32 <= byte < 127 and byte not in b"'\\#:" else f"\\x{byte:02x}"
+        for byte in data
     )
     return f"$'{''.join(plain)}'"
 
@@ -71,6 +75,18 @@ def path_word(path: str) -> str:
     ('./-rf.yaml', '-', 'a.yaml')
     """
     return f"./{path}" if path.startswith("-") and path != "-" else path
+
+
+def run_in(folder: str, *words: str) -> str:
+    """Return a command that is run in a folder, as one line to paste.
+
+    >>> run_in("my data", "shardctl", "lint"), run_in("-", "shardctl", "lint"), run_in("", "ls")
+    ("cd 'my data' && shardctl lint", 'cd ./- && shardctl lint', 'ls')
+    """
+    if folder in ("", "."):
+        return shell_line(*words)
+    there = "./-" if folder == "-" else path_word(folder)  # `cd -` would go back
+    return f"{shell_line('cd', there)} && {shell_line(*words)}"
 
 
 def first_upper(text: str) -> str:

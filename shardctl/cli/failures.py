@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
 from typer.exceptions import TyperException
 
-from shardctl.base.text import either, nearest, printable, quoted
+from shardctl.base.text import either, nearest, path_word, printable, quoted, shell_line
 from shardctl.cli.output import fail, say
 from shardctl.errors import DatasetError, NotASplitError, ShardctlError, UnnamedDatasetError
 from shardctl.settings.names import setting_called
@@ -54,7 +53,7 @@ def _line(error: BaseException, arguments: Sequence[str], commands: Sequence[str
     if isinstance(error, MemoryError):
         return "out of memory; ask for less, or write to a file with --output"
     if isinstance(error, RecursionError):
-        return "the input is nested too deeply, or has more than 1,000 stages in a row"
+        return "the input is nested too deeply"
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f"{quoted(os.fsdecode(error.filename), 200)}: "
         return f"{where}{error.strerror}"
@@ -91,7 +90,8 @@ def _as_dataset(named: str, arguments: Sequence[str]) -> str | None:
         )
     except (ShardctlError, OSError, ValueError):
         return None
-    return f"{quoted(named)} is a dataset: give it with -d, as in -d {shlex.quote(named)}"
+    typed = shell_line("-d", path_word(named))
+    return f"{quoted(named)} is a dataset: give it with -d, as in {typed}"
 
 
 def _spread_pattern(arguments: Sequence[str]) -> str | None:
@@ -103,10 +103,10 @@ def _spread_pattern(arguments: Sequence[str]) -> str | None:
         named = option in ("-d", "--dataset") and not first.startswith("-")
         if named and os.path.isfile(first) and os.path.isfile(second):
             folder, suffix = os.path.dirname(first), os.path.splitext(first)[1]
-            pattern = os.path.join(folder, f"*{suffix}")
+            pattern = path_word(os.path.join(folder, f"*{suffix}"))
             return (
                 f"{quoted(second, 200)} is a file, and a dataset is one word: put a pattern in "
-                f"quotes, so that the shell leaves it alone, as in -d {quoted(pattern, 200)}"
+                f"quotes, so that the shell leaves it alone, as in {shell_line('-d', pattern)}"
             )
     return None
 

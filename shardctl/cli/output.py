@@ -168,7 +168,8 @@ def say(line: str, *, kind: Literal["error", "warning"] | None = None) -> None:
     """
     lead = "" if kind is None else f"{kind}:"
     # Secrets are removed, control characters made visible, and what CI reads as a command defused.
-    line = inert(printable(without_secrets(f"{lead} {line}" if lead else line), 2000))
+    limit = 20_000 if line.startswith("  ") else 2000  # a command to paste is there whole
+    line = inert(printable(without_secrets(f"{lead} {line}" if lead else line), limit))
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr is not None:
             encoding = sys.stderr.encoding or "ascii"
@@ -181,7 +182,8 @@ def say(line: str, *, kind: Literal["error", "warning"] | None = None) -> None:
 
 def fail(error: ShardctlError | str) -> None:
     """Write the one line that every failure gets."""
-    say(" ".join(str(error).split()), kind="error")
+    # Blanks in a name stay: a line may show it as it is typed.
+    say(" ".join(map(str.strip, str(error).splitlines())), kind="error")
 
 
 def end_with(problems: Iterable[str]) -> None:

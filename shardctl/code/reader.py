@@ -91,8 +91,8 @@ def _record_files(dataset: Dataset) -> Iterator[str]:
         references = [dataset.reference]
     if None in references:
         raise UsageError(
-            f"{dataset.title}: no code finds its files; write them down with shardctl index -o "
-            "layout.yaml, and read that"
+            f"{dataset.title}: no code finds its files; write them down with `shardctl index PATH "
+            "-o layout.yaml`, and read that"
         )
     yield '# TFDS reads no files without metadata: an example is {"record": bytes}.'
     arguments = [literal(str(reference)) for reference in references]

@@ -6,6 +6,7 @@ the iterator of a later pass.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,13 +24,15 @@ from shardctl.iteration.shuffle import Shuffle
 from shardctl.stages import part as parts
 from shardctl.stages import stages as call
 from shardctl.stages.part import Stage
-from shardctl.stages.pipelines import options_of
+from shardctl.stages.pipelines import as_built, options_of
 from shardctl.stages.stages import Pipeline, Prefetch, WithOptions
 from shardctl.tfdata.mixture import cumulative_of, uniform_cumulative
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds, SeedGenerator
 
 SourceOf = Callable[[Any], Node]  # of a `Read`, or of `Padding` beside one
 KeptOf = Callable[[call.ByData], Kept]
+
+_MOST_PARTS = 1_024  # stages and sources; the stack of C has room for them
 
 
 def build(
@@ -60,6 +63,13 @@ def build(
             only where its order is asked for.
         UsageError: TensorFlow refuses the pipeline, or its batches differ in a way that hides rows.
     """
+    num_parts = sum(1 for _ in as_built(pipeline))
+    if num_parts > _MOST_PARTS:
+        raise UsageError(
+            f"a pipeline of {num_parts:,} stages: at most {_MOST_PARTS:,} are followed"
+        )
+    # An iterator asks the one before it, up to eight functions deep.
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + 10 * num_parts))
     options = options_of(pipeline)
     # Options count for the whole pipeline, wherever it sets them, so they are gathered first.
     builder = Builder(source=source, seeds=seeds or ScriptSeeds(), options=options, kept=kept)

@@ -117,10 +117,10 @@ class StridedIteration(Ending):
 class StretchIteration(StridedIteration):
     """An iterator over neighbours: examples lie as in the input, shifted by those skipped."""
 
-    _known: int | None = None
+    _counted = _num_skipped = 0  # elements of the input before the first one, and their examples
 
     def before(self, elements: Int64s) -> Int64s:
-        # One question for both: two would become four, eight, .. at skips in a row.
+        # One question for both: behind the end nothing is kept, and two at each skip are 2**n.
         inputs = np.minimum(np.append(elements, 0) + self._node.first, self._child.pulled)
         found: Int64s = self._child.before(inputs)
         return found[:-1] - found[-1:]
@@ -134,14 +134,13 @@ class StretchIteration(StridedIteration):
 
     @property
     def _skipped(self) -> int:
-        """Number of examples before the first element; nothing is asked where it is known."""
-        first = self._node.first
-        if self._known is None and first:
-            found = int(self._child.before(np.array([min(first, self._child.pulled)]))[0])
-            if self._child.pulled < first:  # more may come
-                return found
-            self._known = found
-        return self._known or 0
+        """Number of examples before the first element; nothing is asked where there is none."""
+        first, pulled = self._node.first, self._child.pulled
+        if first and self._counted < first:
+            # Kept: each of many skips in a row asks the one before it twice.
+            self._counted = min(first, pulled)
+            self._num_skipped = int(self._child.before(np.array([self._counted]))[0])
+        return self._num_skipped
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         if start < stop:

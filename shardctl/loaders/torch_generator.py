@@ -10,9 +10,11 @@ ATen/CPUGeneratorImpl.cpp (the bytes of `get_state`).
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
+from errno import ENOENT
 from pathlib import Path
 from typing import Any
 
@@ -203,13 +205,17 @@ def saved_generator(path: str) -> Generator:
     """
     data = _read(path)
     found = [data]
-    if zipfile.is_zipfile(io.BytesIO(data)):  # torch.save writes a file a tensor
-        with zipfile.ZipFile(io.BytesIO(data)) as parts:
-            found = [parts.read(name) for name in parts.namelist() if "/data/" in name]
-    elif data.startswith(b"\x93NUMPY"):
-        with suppress(ValueError):  # it is none of numbers
+    with suppress(Exception):  # zipfile, zlib and NumPy have many for what is damaged
+        if zipfile.is_zipfile(io.BytesIO(data)):  # torch.save writes a file a tensor
+            with zipfile.ZipFile(io.BytesIO(data)) as parts:
+                sized = [one for one in parts.infolist() if one.file_size == _STATE]
+                found = [parts.read(one) for one in sized if "/data/" in one.filename]
+        elif data.startswith(b"\x93NUMPY"):
             found = [np.load(io.BytesIO(data), allow_pickle=False).tobytes()]
-    states = [each for each in found if len(each) == _STATE]
+    # NumPy would read beyond the words of a place that is none of theirs.
+    lefts = [int.from_bytes(each[8:12], "little") for each in found]
+    pairs = zip(found, lefts, strict=True)
+    states = [each for each, left in pairs if len(each) == _STATE and 1 <= left <= 625]
     if len(states) != 1:
         raise UsageError(
             f"{quoted(path)} holds {len(states)} states of PyTorch's generator on the CPU, and one "
@@ -233,7 +239,7 @@ def numbers_in(given: Sequence[float] | str, what: str) -> Doubles:
         else:
             text = data.decode().translate(dict.fromkeys(map(ord, "[],"), " "))
             found = np.array(text.split(), np.float64)
-    except ValueError:
+    except Exception:
         found = np.empty((0, 0))
     if found.ndim != 1 or not np.isfinite(found).all():
         raise UsageError(
@@ -245,6 +251,8 @@ def numbers_in(given: Sequence[float] | str, what: str) -> Doubles:
 
 def _read(path: str) -> bytes:
     try:
+        if not os.path.isfile(path):  # a pipe would be waited for
+            raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
         return Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from None

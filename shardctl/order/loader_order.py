@@ -350,8 +350,8 @@ def _same_source(loader: Loader, version: str) -> LoaderVersion | None:
         return None
     warnings = tuple(
         f"{package} {unproven[package]} was not compared with its prediction; the source of its "
-        f"order is that of {like}, so that order is predicted; shardctl verify --loader "
-        f"{loader.name} compares it, with its compiled parts"
+        f"order is that of {like}, so that order is predicted; `shardctl verify --loader "
+        f"{loader.name}` compares it, with its compiled parts"
         for package, like in alike.items()
     )
     # Rules know versions, so the order is planned, and kept in files, as that of the proven one.

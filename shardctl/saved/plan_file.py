@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
@@ -27,7 +28,7 @@ from shardctl.saved.head import identity_head, read_identity, read_split_sizes
 from shardctl.settings.read_settings import settings_of_document
 from shardctl.spec.host import Host
 from shardctl.spec.reads import NamedFiles, Reads
-from shardctl.stores.stores import read_file
+from shardctl.stores.stores import path_of, read_file
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
 
 PLAN_VERSION = 1
@@ -256,8 +257,8 @@ def read_plan(path: Path | str) -> resume_plan.ResumePlan:
         DatasetError: the file cannot be read, holds no plan, a plan of a newer kind, or one that
             was cut off or edited.
     """
-    path = Path(path)
-    return parse_plan(read_file(path), source=printable(str(path)))
+    place = path_of(os.fspath(path))
+    return parse_plan(read_file(place), source=printable(str(place)))
 
 
 def parse_plan(data: bytes, *, source: str) -> resume_plan.ResumePlan:

@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from shardctl.base.text import printable
@@ -20,7 +19,7 @@ from shardctl.files.parse import parse_json
 from shardctl.saved.head import identity_fields, identity_head, read_identity
 from shardctl.saved.resume_plan import MAX_HOSTS, RunSegment
 from shardctl.settings.read_settings import ReadSettings, settings_in_force, settings_of_document
-from shardctl.stores.stores import read_file
+from shardctl.stores.stores import path_of, read_file
 
 POSITION_KIND = "position"
 _VERSION = 1
@@ -113,8 +112,8 @@ def read_position(path: str | os.PathLike[str]) -> PositionRecord:
     Raises:
         DatasetError: no such file, or as for `position_of_text`.
     """
-    path = Path(path)
-    return position_of_text(read_file(path), source=printable(str(path)))
+    place = path_of(os.fspath(path))
+    return position_of_text(read_file(place), source=printable(str(place)))
 
 
 def _record(document: Mapping[str, object]) -> PositionRecord:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,8 +14,9 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import POSITIONS
 from shardctl.errors import DatasetError, ShardctlError
+from shardctl.files import fields
 from shardctl.files.atomic import new_file
-from shardctl.iteration.regrouped import Kept
+from shardctl.iteration.regrouped import By, Kept
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.stores.stores import path_of, read_file
 
@@ -42,7 +42,7 @@ class Scan:
     call: str
     key: str
     fingerprint: str
-    by: Any
+    by: By
     most: int = 1
     windows: dict[int, tuple[int, int]] = field(default_factory=dict)
     sizes: tuple[int, ...] = ()
@@ -67,21 +67,39 @@ class Scan:
 
         return Kept(by=self.by, values=of, most=self.most, windows=self.windows, sizes=self.sizes)
 
+    def is_possible(self) -> bool:
+        """Whether the values can be those of any scan, whatever a file says."""
+        width = (len(self.sizes),) if self.by == "lengths" else ()
+        counts = self.by in ("count", "lengths")
+        return all(size >= 0 and batch for size, batch in self.windows.values()) and all(
+            part.dtype == np.int64
+            and part.ndim == 1 + len(width)
+            and part.shape[1:] == width
+            and not np.any(counts & (part < 0) & (part != UNSEEN))
+            and not np.any((self.by == "count") & (part > self.most))
+            for part in self.values.values()
+        )
+
     def has_windows(self) -> bool:
         """Whether the groups of all keys are known, where there are groups."""
         keys = {int(key) for part in self.values.values() for key in np.unique(part)}
         return self.by != "key" or keys - {UNSEEN} <= self.windows.keys()
 
     def column(self, codes: ExampleCodes | None) -> Int64s:
-        """Return the values of all codes."""
+        """Return the values of all codes.
+
+        Raises:
+            DatasetError: splits have other lengths.
+        """
         if codes is None:
             return self.values.get("", np.empty(0, np.int64))
         shape = next((each.shape[1:] for each in self.values.values()), ())
         sizes = np.diff([*codes.splits.starts, codes.num_codes]).tolist()
-        parts = zip(codes.splits.names, sizes, strict=True)
-        return np.concatenate(
-            [self.values.get(name, np.full((size, *shape), UNSEEN)) for name, size in parts]
-        )
+        named = [*zip(codes.splits.names, sizes, strict=True)]
+        parts = [self.values.get(name, np.full((size, *shape), UNSEEN)) for name, size in named]
+        if [*map(len, parts)] != sizes:
+            raise DatasetError(f"a scan has other lengths than its dataset; {AGAIN}")
+        return np.concatenate(parts)
 
 
 def write_scan(scan: Scan, path: str) -> None:
@@ -117,12 +135,14 @@ def read_scan(path: str) -> Scan:
             values = {name[3:]: found[name] for name in found.files if name.startswith("of ")}
         version, kind = head.pop("format_version"), head.pop("kind")
         windows = {int(key): (int(one), int(two)) for key, (one, two) in head.pop("windows")}
-        scan = Scan(**head, windows=windows, values=values)
-    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        versions = dict(head["versions"])
+        scan = fields.record(Scan, head, windows=windows, values=values, versions=versions)
+        if not scan.is_possible():
+            raise ValueError
+    except Exception as error:  # zipfile, zlib, NumPy and json have many for what is damaged
         raise DatasetError(f"{shown} is no whole scan; {AGAIN}") from error
     if version != VERSION or kind != "scan":
         raise DatasetError(f"{shown} is of another version of shardctl; {AGAIN}")
-    scan.sizes = tuple(scan.sizes)
     return scan
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from shardctl.base.columns import picked
@@ -31,7 +31,7 @@ from shardctl.saved.snapshot import (
 )
 from shardctl.settings.table import stages_in
 from shardctl.stages.pipelines import readers_of
-from shardctl.stores.stores import read_file
+from shardctl.stores.stores import path_of, read_file
 
 _REWRITE = "write it anew with shardctl snapshot -o FILE"
 _MAX_NUM_SHARDS = 10_000_000
@@ -305,15 +305,15 @@ _NO_STATE = re.findall(
 )
 
 
-def read_comparable(path: Path) -> Snapshot | PlanListing:
+def read_comparable(path: str | os.PathLike[str]) -> Snapshot | PlanListing:
     """Return what a file holds, JSON or YAML.
 
     Raises:
         DatasetError: the file cannot be read, is torn or edited, of another version, or of a kind
             that is not compared.
     """
-    data = read_file(path)
-    return parse_comparable(data, source=printable(str(path)))
+    place = path_of(os.fspath(path))
+    return parse_comparable(read_file(place), source=printable(str(place)))
 
 
 def parse_comparable(data: bytes, *, source: str) -> Snapshot | PlanListing:

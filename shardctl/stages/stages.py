@@ -7,9 +7,7 @@ nondeterministic, and the call of tf.data that it is.
 
 from __future__ import annotations
 
-import contextlib
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -22,7 +20,6 @@ from shardctl.stages import part as parts
 
 _READY_FIRST = "deterministic=False yields in order of completion"
 _LONGEST_SHOWN = 300  # characters of a pipeline, in a repr
-_MOST_STAGES = 1_200  # in a row, of those that are followed one by one
 
 
 SET_A_SEED = ": set its seed, or tf.random.set_seed"
@@ -360,8 +357,11 @@ class ByData(parts.Stage):
     @classmethod
     def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
         """Return the stage, or what it is without a scan."""
-        if cls.name in WHY_OPEN and not values.get("kept"):
+        kept = values.get("kept")
+        if cls.name in WHY_OPEN and not kept:
             return (Opaque.known(cls.name),)
+        if isinstance(kept, str):  # with a login it would be shown, and saved
+            values = {**values, "kept": public_url(kept)}
         return super().made(values)
 
     def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
@@ -763,21 +763,6 @@ def _sum(counts: Sequence[parts.Count]) -> parts.Count:
     return sum(known) if len(known) == len(counts) else None
 
 
-def _make_room(num_stages: int) -> None:
-    """Let Python call as deep as many stages need: each asks the one before it for its elements.
-
-    Nothing is changed for usual pipelines, nor where the stack is too small to be safe.
-    """
-    needed = 1_000 + 4 * min(num_stages, _MOST_STAGES)  # calls: up to three a stage
-    if num_stages > 100 and sys.getrecursionlimit() < needed:
-        with contextlib.suppress(ImportError):  # there is no `resource` on Windows
-            import resource
-
-            # A shuffle takes 4 kB at most, half of what is asked for; -1 is no limit.
-            if not 0 <= resource.getrlimit(resource.RLIMIT_STACK)[0] < 8_000_000:
-                sys.setrecursionlimit(needed)
-
-
 _THE_READER = Read()  # the command's
 
 
@@ -795,7 +780,6 @@ class Pipeline:
     def __post_init__(self) -> None:
         # Frozen, so a list that the caller still holds must not be kept.
         object.__setattr__(self, "stages", tuple(self.stages))
-        _make_room(len(self.stages))
         if not isinstance(self.source, parts.Source):
             raise UsageError(f"{type(self.source).__name__}: no source of a pipeline")
         for stage in self.stages:

@@ -28,7 +28,8 @@ from shardctl.stores.store import RemoteSource, StoredFile
 _PIECE = 64 << 10
 _MISSING = (404, 410)
 _ANSWERS = (*_MISSING, 412, 416)
-_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)", re.IGNORECASE)
+_NUMBER = "[0-9]{1,18}"  # of bytes
+_CONTENT_RANGE = re.compile(rf"bytes ({_NUMBER})-({_NUMBER})/({_NUMBER}|\*)", re.IGNORECASE)
 _COMPRESSED = (".gz", ".tgz", ".gzip")
 
 Headers = Mapping[str, str]
@@ -147,7 +148,12 @@ def _length(reply: Reply) -> int | None:
         total = reply.headers.get("Content-Range", "").rpartition("/")[2]
     else:
         total = reply.headers.get("Content-Length", "")
-    return int(total) if total.isdigit() else None
+    return _number(total)
+
+
+def _number(text: str) -> int | None:
+    """Return the number in a header; None where it is none, or longer than any file is."""
+    return int(text) if re.fullmatch(_NUMBER, text) else None
 
 
 def _mark(url: str) -> str:
@@ -177,11 +183,11 @@ def _ask(url: str, *, headers: Headers | None = None, max_num_bytes: int = 0) ->
             body = b""
             if max_num_bytes and response.status_code < 300:
                 body = _body(response, max_num_bytes + 1, url)
-                length = response.headers.get("Content-Length", "")
+                length = _number(response.headers.get("Content-Length", ""))
                 if len(body) > max_num_bytes:
                     message = f"{shown(url)} is larger than {max_num_bytes} bytes, the most read"
                     raise DatasetError(message)
-                if length.isdigit() and len(body) < int(length):
+                if length is not None and len(body) < length:
                     raise failures.TransientError(f"truncated: {len(body)} of {length} bytes came")
             return Reply(response.status_code, response.headers, response.url, body)
 
@@ -275,15 +281,15 @@ def _sent(url: str, headers: Headers) -> Iterator[Any]:
 
 def _refuse(response: Any, path: str) -> None:
     status = response.status_code
-    if status < 400 or status in _ANSWERS:
+    # No redirect that leads nowhere, whose empty body is no file.
+    if status in (200, 206, *_ANSWERS):
         return
     with contextlib.suppress(ValueError):
         status = f"{status} {HTTPStatus(status).phrase}"
     if response.status_code in failures.RETRIED_STATUSES:
         # Seconds; the other form, a date, is left to our own waits.
-        wait = response.headers.get("Retry-After", "")
-        seconds = float(wait) if wait.isdigit() else 0.0
-        raise failures.TransientError(f"the server answers {status}", wait=seconds)
+        wait = _number(response.headers.get("Retry-After", "")) or 0
+        raise failures.TransientError(f"the server answers {status}", wait=wait)
     reason = f"the server answers {status}"
     if response.status_code in (401, 403):
         reason = f"the server wants a login or forbids it ({response.status_code}); a user and a"
@@ -295,11 +301,13 @@ def _body(response: Any, most: int, path: str) -> bytes:
     """Return a body up to its end, or to `most` bytes of it; fewer where it breaks off."""
     got = bytearray()
     # The time-out of `requests` is between two bytes; a server that drips them would never end.
-    end = time.monotonic() + failures.limits().seconds_for(most)
+    begin, bounds = time.monotonic(), failures.limits()
     try:
-        while data := response.raw.read(min(_PIECE, most - len(got)), decode_content=False):
+        # What has come, where urllib3 can tell: to fill a piece may take for ever, too.
+        read = getattr(response.raw, "read1", response.raw.read)
+        while data := read(min(_PIECE, most - len(got)), decode_content=False):
             got += data
-            if time.monotonic() > end:
+            if time.monotonic() - begin > bounds.seconds_for(len(got)):
                 raise failures.TransientError("the server sends less than 20 kB/s")
     except Exception as error:
         # A body that breaks off is returned as far as it came: the caller sees that it is short.

@@ -400,7 +400,40 @@ def _random_states(model: Any) -> list[Any]:
     # Weights and metrics are saved by Keras itself. What is left of `variables` are the seeds of
     # random layers.
     others = {id(variable) for variable in (*model.weights, *model.metrics_variables)}
-    return [variable for variable in model.variables if id(variable) not in others]
+    states = [variable for variable in model.variables if id(variable) not in others]
+    # On torch a Dropout without a seed of its own draws from the generator of the process.
+    return [*states, _TorchGenerator()] if _backend() == "torch" else states
+
+
+class _TorchGenerator:
+    """The default generator of torch, with the two methods of a variable that are needed here."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        import torch
+
+        return torch.get_rng_state().numpy()
+
+    def assign(self, state: Any) -> None:
+        import torch
+
+        torch.set_rng_state(torch.from_numpy(state))
+
+
+def leave_generator(adapter: Any) -> None:
+    """Let the iterators of a `fit` on torch draw nothing from the default generator.
+
+    Each DataLoader draws a seed that nothing uses. A run that is resumed makes one more.
+    """
+    import torch
+
+    make = adapter.get_torch_dataloader
+
+    def made() -> Any:
+        loader = make()
+        loader.generator = torch.Generator()
+        return loader
+
+    adapter.get_torch_dataloader = made
 
 
 def save_weights_whole(model: Any) -> None:
@@ -505,6 +538,8 @@ class _FitCallback:
         self._epochs = FitEpochs(self._position, self.params["epochs"], self.params["steps"])
         show_length(callbacks, self._epochs.length)
         save_weights_whole(self.model)
+        if _backend() == "torch":
+            leave_generator(batches.data_adapter)
         self._has_begun = self._is_over = False
         self._resumed = resumed = self._restored(self._epochs, callbacks)
         # BackupAndRestore has taken its from a file of its own, which may be older.
@@ -720,14 +755,14 @@ class ResumeFit(_FitCallback):
     `get_state()`, which returns numbers, texts, arrays, lists or dicts of them, and
     `set_state(state)`.
 
-    Proven with Keras 3.15 on TensorFlow and JAX.
+    Proven with Keras 3.15 on TensorFlow, JAX and torch on a CPU.
 
     Raises (as `fit` begins):
         UsageError: BackupAndRestore is missing or follows; a callback whose state is not restored;
-            `steps_per_execution` that does not divide `steps_per_epoch`; several processes; another
-            dataset than the position's, or one that was shuffled or batched again; a position
-            elsewhere than where `fit` begins; an order that is shorter than `fit`; other callbacks
-            with states than those of the run that is restored.
+            `steps_per_execution` that does not divide `steps_per_epoch`; several processes; torch
+            on a GPU or compiled; another dataset than the position's, or one that was shuffled or
+            batched again; a position elsewhere than where `fit` begins; an order that is shorter
+            than `fit`; other callbacks with states than those of the run that is restored.
         DatasetError: what is restored is of another dataset.
         UnpredictableOrderError: the order of later epochs is nondeterministic.
         MissingDependencyError: TensorFlow, and Keras with it, is not installed.
@@ -802,6 +837,10 @@ def states_of(callbacks: Sequence[Any], arrays: list[Any]) -> list[tuple[str, An
             if kind == "CSVLogger":
                 file = callback.csv_file
                 state["size"] = os.path.getsize(callback.filename) if file else 0
+            if kind == "TensorBoard":
+                # A kill loses what a writer holds back, and no run writes it again.
+                for writer in callback._writers.values():
+                    writer.flush()
         else:
             state = callback.get_state()
         try:
@@ -825,6 +864,10 @@ def put_state(callback: Any, state: Any) -> None:
         return
     for name in _KEPT[kind]:
         setattr(callback, name, state[name])
+    if kind == "TensorBoard":
+        # `update_freq` asks for the number of the last batch, at the end of an epoch too.
+        callback._pop_writer()
+        callback._push_writer(callback._train_writer, callback._global_train_batch)
     if kind == "CSVLogger":
         # Rows of epochs that are trained again come again.
         size, now = state["size"], os.path.getsize(callback.filename)
@@ -994,7 +1037,7 @@ def check_model(model: Any, steps_per_epoch: int | None) -> None:
 
     Raises:
         UsageError: steps of an execution that cross the end of an epoch, several processes, or
-            Keras on torch.
+            torch on a GPU or compiled.
     """
     import keras
 
@@ -1016,11 +1059,17 @@ def check_model(model: Any, steps_per_epoch: int | None) -> None:
 
         several = "jax.distributed" if jax.process_count() > 1 else None
     else:
-        raise UsageError(
-            f"ResumeFit is for Keras on TensorFlow and JAX, and this is on {backend}, where a run "
-            "that resumes ends with other weights: count the position in a loop of your own, or "
-            "train with KERAS_BACKEND=jax"
-        )
+        import torch
+        from keras.src.backend.torch.core import get_device
+
+        if (device := get_device()) != "cpu" or model.jit_compile:
+            raise UsageError(
+                f"Keras on torch ({device}, jit_compile={model.jit_compile}): ResumeFit restores "
+                "the random numbers of uncompiled models on a CPU only: count the position in a "
+                "loop of your own, or train with KERAS_BACKEND=jax"
+            )
+        group = torch.distributed
+        several = "torch.distributed" if group.is_available() and group.is_initialized() else None
     if several is None and (shared := keras.distribution.distribution()) is not None:
         several = type(shared).__name__  # not proven, of one process either
     if several is not None:

@@ -74,7 +74,7 @@ def test_counted_files_are_found_by_what_named_them() -> None:
     ]
     with pytest.raises(UsageError, match="d: its files are GZIP, which TFDS does not read"):
         list(reader.builder(replace(files, compression="GZIP")))
-    with pytest.raises(UsageError, match="d: no code finds its files; write them down with shardc"):
+    with pytest.raises(UsageError, match="d: no code finds its files; write them down with `shard"):
         list(reader.builder(replace(files, reference=None)))
 
 

@@ -22,7 +22,8 @@ def test_of_a_plan_it_is_said_how_much_is_left_and_what_reads_it() -> None:
     assert list(plan_written(plan, "my plan.yaml", "yaml")) == [
         "wrote my plan.yaml: mode at-most-once, left: 5 examples of epoch 0 in 4 file "
         "instructions, then 2 epochs for 3 hosts",
-        "next, in Python: shardctl.tfds.resume(builder, 'my plan.yaml', host=i)",
+        "next, in Python:",
+        "  shardctl.tfds.resume(builder, 'my plan.yaml', host=i)",
         "this command checks it:",
         "  shardctl resume --plan 'my plan.yaml' --prove",
     ]

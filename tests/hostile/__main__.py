@@ -27,10 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.forked_scripts import load
-from tests.hostile.kinds import KINDS, Case, Sources, valid_sources
-from tests.hostile.verdict import MEMORY, SECONDS, WALL_SECONDS, faults, outcomes
+from tests.hostile.chained import KINDS, SHARES
+from tests.hostile.kinds import Case, Sources, valid_sources
+from tests.hostile.verdict import MEMORY, SECONDS, WALL_SECONDS, faults_of_case, limits_of, outcomes
 
 _BATCH = 250  # cases of a process
+_Ran = tuple[int, float]  # the exit code of a command, and its seconds of processor time
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -48,14 +50,20 @@ def main(words: Sequence[str] | None = None) -> int:
         folder.mkdir()
         sources = valid_sources(folder)
         load()
-        print(f"{'kind':<14}{'cases':>10}{'commands':>10}{'failed':>8}{'seconds':>9}", flush=True)
+        head = ("cases", "answered", "refused", "failed", "slowest", "seconds")
+        print(f"{'kind':<14}", *(f"{word:>9}" for word in head), flush=True)
         for kind in kinds:
-            began, number = time.monotonic(), -(-asked.number // len(kinds))
+            began = time.monotonic()
+            number = -(-asked.number // len(kinds) // SHARES.get(kind, 1))
             names = [f"{asked.seed}:{number}" for number in range(number)]
             names = [asked.case] if asked.case else names
-            tried, failed = _tried(kind, names, sources, Path(scratch), asked.j)
+            codes, failed = _tried(kind, names, sources, Path(scratch), asked.j)
+            refused = sum(code == 2 for code, _ in codes)
+            slowest = max((seconds for _, seconds in codes), default=0.0)
             seconds = time.monotonic() - began
-            print(f"{kind:<14}{len(names):>10,}{tried:>10,}{len(failed):>8,}{seconds:>9.0f}")
+            numbers = (len(names), len(codes) - refused, refused, len(failed))
+            print(f"{kind:<14}", *(f"{number:>9,}" for number in numbers), end="")
+            print(f"{slowest:>8.2f} s{seconds:>8.0f} s")
             print(*failed[:20], sep="\n", end="\n" if failed else "", flush=True)
             num_failed, num_tried = num_failed + len(failed), num_tried + len(names)
     print(f"{num_tried:,} cases, {num_failed:,} failed; seed {asked.seed}")
@@ -64,17 +72,16 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _tried(
     kind: str, names: list[str], sources: Sources, scratch: Path, processes: int
-) -> tuple[int, list[str]]:
-    """Return the number of commands, and a line for each case that fails."""
+) -> tuple[list[_Ran], list[str]]:
+    """Return what became of commands, and a line for each case that fails."""
     batches = [names[start : start + _BATCH] for start in range(0, len(names), _BATCH)]
-    num_commands, suspects = 0, []
+    ran: list[_Ran] = []
+    suspects: list[str] = []
     for batch, done in _forked(partial(_batch, kind, sources, scratch), batches, processes):
-        number, found = done or (len(batch), batch)  # what ends a process is tried alone
-        num_commands += number
+        codes, found = done or ([], batch)  # what ends a process is tried alone
+        ran += codes
         suspects += found
-    return num_commands, list(
-        chain.from_iterable(_alone(kind, n, sources, scratch) for n in suspects)
-    )
+    return ran, list(chain.from_iterable(_alone(kind, n, sources, scratch) for n in suspects))
 
 
 def _forked(
@@ -103,11 +110,11 @@ def _forked(
 
 
 def _alone(kind: str, name: str, sources: Sources, scratch: Path) -> Iterator[str]:
-    memory = MEMORY * (4 if kind == "record files" else 1)
+    case = _case(kind, name, sources)
+    found = list(outcomes(case, scratch, **limits_of(kind)))
     wrong = [
-        f"{one!a}: {ascii(shlex.join(outcome.arguments))[1:-1][:200]}"
-        for outcome in outcomes(_case(kind, name, sources), scratch, memory=memory)
-        for one in faults(outcome)
+        f"{one!a}: {ascii(shlex.join(words))[1:-1][:200]}"
+        for words, one in faults_of_case(case, found)
     ]
     if wrong:
         again = f"python -m tests.hostile --kind {shlex.quote(kind)} --case {name}"
@@ -121,21 +128,28 @@ def _case(kind: str, name: str, sources: Sources) -> Case:
             return KINDS[kind](rng, sources)
 
 
-def _batch(kind: str, sources: Sources, scratch: Path, names: list[str]) -> tuple[int, list[str]]:
-    """Return how many commands were run here, and the cases in which something was wrong."""
+def _batch(
+    kind: str, sources: Sources, scratch: Path, names: list[str]
+) -> tuple[list[_Ran], list[str]]:
+    """Return what became of commands here, and the cases in which something was wrong."""
+    if kind == "rehearsals":
+        load(["tensorflow", "shardctl.tfds.*"])
     with open("/proc/self/statm") as file:
-        limit = int(file.read().split()[0]) * resource.getpagesize() + 4 * MEMORY
+        limit = int(file.read().split()[0]) * resource.getpagesize()
+    limit += max(4 * MEMORY, limits_of(kind)["memory"])
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
     signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.signal(signal.SIGALRM, lambda *_: os._exit(9))
-    num_commands, suspects = 0, []
+    ran: list[_Ran] = []
+    suspects = []
     for name in names:
         case = _case(kind, name, sources)
         found = list(outcomes(case, scratch, run=_run_here))
-        num_commands += len(found)
-        if any(True for outcome in found for _ in faults(outcome)):
+        ran += [(one.exit_code, one.seconds) for one in found]
+        if any(faults_of_case(case, found)):
             suspects.append(name)
-    return num_commands, suspects
+    return ran, suspects
 
 
 def _run_here(arguments: Sequence[str], case: Case, folder: Path) -> tuple[int, bytes, bytes]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tests.children import run_command
 from tests.forked_scripts import forking_commands
@@ -21,19 +24,25 @@ from tests.hostile.mutations import (
     mutated_bytes,
     mutated_lines,
 )
+from tests.hostile.server import server_of
 from tests.record_files import framed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What is tried: files, then commands; with `edited` no command may call the files right."""
+    """What is tried: files, then commands; with `edited` no command may call the files right.
 
-    commands: Sequence[Sequence[str]]
+    commands: arguments of shardctl, or what is done in the folder in between.
+    law: returns what is wrong about the outcomes of all commands together.
+    """
+
+    commands: Sequence[Sequence[str] | Callable[[Path], object]]
     files: Mapping[str, bytes] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     stdin: bytes = b""
     edited: bool = False
     pipe: str | None = None  # the name of a pipe that nobody writes to
+    law: Callable[[Sequence[Any]], str] = lambda _: ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +51,7 @@ class Sources:
 
     files: Mapping[str, bytes]
     records: Mapping[str, bytes]
+    server: str = ""  # see `server.py`
 
     def __getitem__(self, name: str) -> bytes:
         return self.files[name]
@@ -62,12 +72,28 @@ import pyarrow, pyarrow.parquet
 pyarrow.parquet.write_table(pyarrow.table({"data": records}), sys.argv[1])
 """,
 }
+_RECORDS_FOLDER = Path(__file__).parents[1] / "records" / "recorded"
+_RECORDED = {
+    "mds": "mds_plain/shard.00000.mds",
+    "webdataset": "webdataset/train-000000.tar",
+    "arrow": "hugging_face_saved/data-00000-of-00002.arrow",
+}
 _WRITE_POSITION = """
 import shardctl
 from shardctl.saved.position_file import PositionRecord, write_position
 about = {"settings": shardctl.ReadSettings(shuffle_seed=3, epochs=2), "spec": "train"}
 identity = shardctl.read_dataset("l.yaml").identity
 write_position("position.json", PositionRecord(dataset=identity, consumed=12, **about))
+import numpy as np
+from shardctl.saved.scan_file import Scan, write_scan
+about = {"key": "k", "fingerprint": shardctl.read_dataset("l.yaml").fingerprint}
+of = {"train": np.arange(19), "test": np.arange(10)}
+for call, by in (("filter", "passes"), ("take_while", "until"), ("flat_map", "count")):
+    values = {name: (numbers % 3 != by.count("u")).astype(int) for name, numbers in of.items()}
+    write_scan(Scan(call=call, by=by, values=values, **about), f"{call}.scan")
+about |= {"values": {name: numbers % 2 for name, numbers in of.items()}}
+write_scan(Scan(call="group_by_window", by="key", windows={0: (2, 2), 1: (3, 3)}, **about),
+    "group_by_window.scan")
 """
 # What no command line reaches: a program of Python, whose arguments follow.
 _READ_POSITION = """
@@ -101,27 +127,46 @@ def valid_sources(folder: Path) -> Sources:
     (folder / "order.txt").write_text("".join(names))
     forking_commands().run([["-c", _WRITE_POSITION]], folder)
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
-    assert "position.json" in files
+    assert {"position.json", "filter.scan", "group_by_window.scan"} <= files.keys()
     programs = [
         ["-c", f"import sys\nrecords = {_RECORDS!r}\n{write}", name]
         for name, write in _WRITERS.items()
     ]
     forking_commands().run(programs, folder)
     records = {name: (folder / name).read_bytes() for name in _WRITERS if (folder / name).exists()}
-    return Sources(files=files, records={"tfrecord": framed(*_RECORDS), **records})
+    for name, file in _RECORDED.items():
+        records[name] = (_RECORDS_FOLDER / file).read_bytes()
+    records["tfrecord"] = framed(*_RECORDS)
+    bits = np.random.RandomState(9).get_state(legacy=False)["state"]
+    words = bits["key"].astype("<u8").tobytes()
+    state = (9).to_bytes(8, "little") + bytes([625 - 624, 0, 0, 0, 1, *[0] * 11]) + words
+    files["state"] = state + bytes(5056 - len(state))
+    for name, packed in (
+        ("state.npy", np.frombuffer(files["state"], "u1")),
+        ("numbers.npy", np.arange(19.0)),
+    ):
+        np.save(folder / name, packed)
+        files[name] = (folder / name).read_bytes()
+    with zipfile.ZipFile(folder / "state.pt", "w", zipfile.ZIP_DEFLATED) as parts:
+        parts.writestr("archive/data/0", files["state"])
+    files["state.pt"] = (folder / "state.pt").read_bytes()
+    for folder_of in ("mds_plain", "hugging_face_saved", "hugging_face_cache"):
+        for path in (_RECORDS_FOLDER / folder_of).iterdir():
+            files[f"{folder_of}/{path.name}"] = path.read_bytes()
+    return Sources(files=files, records=records, server=server_of(files, records))
 
 
-_FORMATS = ("table", "json", "yaml", "csv")
+TABULAR = ("table", "json", "yaml", "csv")
 
 
-def _command(kind: str, rng: random.Random, *more: str) -> list[str]:
+def command_of(kind: str, rng: random.Random, *more: str) -> list[str]:
     """Return a command of those in the table of words, with a format where it has a place."""
     words = rng.choice(WORDS[kind]).split()
-    return [rng.choice(_FORMATS) if word == "FORM" else word for word in words] + list(more)
+    return [rng.choice(TABULAR) if word == "FORM" else word for word in words] + list(more)
 
 
 def _reading(dataset: str, rng: random.Random) -> list[str]:
-    return _command("reading", rng, "-d", dataset)
+    return command_of("reading", rng, "-d", dataset)
 
 
 def metadata(rng: random.Random, _: Sources) -> Case:
@@ -136,7 +181,7 @@ def metadata(rng: random.Random, _: Sources) -> Case:
         features = as_json(mutated(WORDS["features"], rng), rng)
     folder = rng.choice(("toy", "data/toy/plain/1.0.0", "data/toy/::error::/1.0.0"))
     files = {f"{folder}/dataset_info.json": info, f"{folder}/features.json": features}
-    listing = ["list", "--data-dir", "data", "-f", rng.choice(_FORMATS)]
+    listing = ["list", "--data-dir", "data", "-f", rng.choice(TABULAR)]
     commands = [_reading(folder, rng), listing if rng.random() < 0.1 else _reading(folder, rng)]
     return Case(files=files, commands=commands)
 
@@ -158,7 +203,7 @@ def settings(rng: random.Random, sources: Sources) -> Case:
     if rng.random() < 0.25:
         data = mutated_bytes(as_yaml(WORDS["project"], rng), rng)
     files = {"l.yaml": sources["l.yaml"], "shardctl.yaml": data}
-    return Case(files=files, commands=[_command("with settings", rng)])
+    return Case(files=files, commands=[command_of("with settings", rng)])
 
 
 def plans(rng: random.Random, sources: Sources) -> Case:
@@ -238,11 +283,11 @@ def logs(rng: random.Random, sources: Sources) -> Case:
     """Logs of `--seen`, lists of `--file-order`, and what `locate` reads from stdin."""
     ids = b"".join(b"%d\n" % number for number in range(9))
     change = mutated_lines if rng.random() < 0.6 else mutated_bytes
-    chosen = ["-d", "l.yaml", "-f", rng.choice(_FORMATS)]
+    chosen = ["-d", "l.yaml", "-f", rng.choice(TABULAR)]
     draw = rng.random()
     files, stdin = {"l.yaml": sources["l.yaml"]}, b""
     if draw < 0.01:
-        return Case(files=files, commands=[_command("of a pipe", rng)], pipe="pipe")
+        return Case(files=files, commands=[command_of("of a pipe", rng)], pipe="pipe")
     if draw < 0.5:
         files["log"] = change(sources["seen.txt"], rng)
         words = "resume train --seen log"
@@ -269,11 +314,11 @@ def arguments(rng: random.Random, sources: Sources) -> Case:
 
 @cache
 def _commands() -> dict[str, tuple[list[Any], list[Any]]]:
-    """Return the options and the arguments of each command but `verify`, which takes seconds."""
+    """Return the options and the arguments of each command but those that load TensorFlow."""
     from shardctl.cli.app import application
     from shardctl.cli.main import COMMANDS
 
-    group = application(*(name for name in COMMANDS if name != "verify"))
+    group = application(*(name for name in COMMANDS if name not in ("verify", "rehearse")))
     context = group.make_context("shardctl", [], resilient_parsing=True)
     found = {}
     for name, command in group.commands.items():
@@ -317,7 +362,7 @@ def _text(rng: random.Random, plausible: Sequence[str]) -> str:
 
 def records(rng: random.Random, sources: Sources) -> Case:
     """Record files whose contents are checked; TFRecord has a checksum over every byte."""
-    form = rng.choice(sorted(sources.records))
+    form = rng.choice(("tfrecord", *(name for name in _WRITERS if name in sources.records)))
     data = sources.records[form]
     names = [f"toy-train.{form}-{index:05}-of-00003" for index in range(3)]
     damaged = mutated_bytes(data, rng) if rng.random() < 0.95 else data
@@ -329,12 +374,13 @@ def records(rng: random.Random, sources: Sources) -> Case:
     command = ["verify", "--files"] if rng.random() < 0.9 else ["layout"]
     return Case(
         files=files,
-        commands=[[*command, "-d", "toy", "-f", rng.choice(_FORMATS)]],
+        commands=[[*command, "-d", "toy", "-f", rng.choice(TABULAR)]],
         edited=command[0] == "verify" and form == "tfrecord" and damaged != data,
     )
 
 
-KINDS: Mapping[str, Callable[[random.Random, Sources], Case]] = {
+Make = Callable[[random.Random, Sources], Case]
+OF_ONE_FILE: Mapping[str, Make] = {
     "metadata": metadata,
     "layouts": layouts,
     "settings": settings,

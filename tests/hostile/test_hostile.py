@@ -8,10 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
+from hypothesis import target
 
-from tests.cases import PIPELINES, add_cases, fuzzed, random_of_a_fuzz_run
-from tests.hostile.kinds import KINDS, Case, Sources, content_of, valid_sources
-from tests.hostile.verdict import MEMORY, Outcome, faults, outcomes
+from shardctl.errors import UsageError
+from shardctl.records.read_file import FORMATS
+from shardctl.spec.subsplit import parse_subsplit
+from tests.byte_sources import far
+from tests.cases import PIPELINES, add_cases, check_cases, fuzzed, random_of_a_fuzz_run
+from tests.hostile.chained import KINDS
+from tests.hostile.kinds import Case, Sources, content_of, valid_sources
+from tests.hostile.verdict import Outcome, faults, faults_of_case, limits_of, outcomes
+from tests.record_files import framed
 
 
 @pytest.fixture(scope="module")
@@ -25,15 +33,68 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
 def test_no_input_does_what_may_not_happen(
     kind: str, num_cases: int, sources: Sources, tmp_path: Path
 ) -> None:
-    # The threads of ArrayRecord's reader hang where they get no address space.
-    memory = MEMORY * (4 if kind == "record files" else 1)
     rng, wrong = random_of_a_fuzz_run(), []
     for number in range(num_cases):
-        for outcome in outcomes(KINDS[kind](rng, sources), tmp_path, memory=memory):
-            command = ascii(shlex.join(outcome.arguments))[:200]
-            wrong += [f"case {number}: {one!a}: {command}" for one in faults(outcome)]
+        case = KINDS[kind](rng, sources)
+        found = list(outcomes(case, tmp_path, **limits_of(kind)))
+        wrong += [
+            f"case {number}: {one!a}: {ascii(shlex.join(words))[:200]}"
+            for words, one in faults_of_case(case, found)
+        ]
     add_cases(num_cases)
     assert not wrong, "\n".join(wrong)
+
+
+def _whole_records(data: bytes) -> int | None:
+    """Return how many records bytes are in the framing of TFRecord, None where they are none."""
+    number = 0
+    while data:
+        length = int.from_bytes(data[:8], "little")
+        if data[: 16 + length] != framed(data[12 : 12 + length]):
+            return None
+        number, data = number + 1, data[16 + length :]
+    return number
+
+
+_EDITS = st.lists(st.tuples(st.integers(0), st.binary(max_size=9), st.integers(0, 9)), max_size=4)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_damage_is_found_however_far_a_reader_comes(form: str, sources: Sources) -> None:
+    if form not in sources.records:
+        pytest.skip(f"no library writes {form} here")
+
+    def check(edits: list[tuple[int, bytes, int]]) -> None:
+        data = bytearray(sources.records[form])
+        for place, put, num_bytes in edits:
+            at = place % (len(data) + 1)
+            data[at : at + num_bytes] = put
+        found = FORMATS[form].count(far(bytes(data)), checksums=True)
+        reached = 0 if found.damage is None else found.damage.byte or 0
+        target(float(reached), label="the byte at which a reader gives up")
+        assert found.damage is not None or found.num_records is not None
+        if form == "tfrecord":
+            whole = None if found.damage else found.num_records
+            assert whole == _whole_records(bytes(data))
+
+    check_cases(_EDITS, check, 100)
+
+
+_WORDS = st.sampled_from([*"[]:%+-_. 019٣", "train", "all", "shard", "1_0", "9" * 30, "\n"])
+
+
+def test_a_spec_is_read_as_its_text_or_refused() -> None:
+    def check(words: list[str]) -> None:
+        text = "train[" + "".join(words)
+        try:
+            parts = parse_subsplit(text)
+        except UsageError as error:
+            target(-float(len(str(error))), label="what is wrong, in short")
+            return
+        target(float(len({type(bound) for part in parts for bound in (part.start, part.stop)})))
+        assert parse_subsplit("+".join(map(str, parts))) == parts
+
+    check_cases(st.lists(_WORDS, max_size=12), check, 300)
 
 
 def faults_of(**what: Any) -> list[str]:

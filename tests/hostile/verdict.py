@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,12 +26,22 @@ STOPPING = 1  # second more that it may take to stop
 LONG = ("plan", "simulate", "resume", "hosts", "eval", "snapshot", "diff")
 WALL_SECONDS = 60  # after which it is killed
 MEMORY = 1 << 30  # bytes of address space that a command may add
+# The threads of ArrayRecord's reader hang where they get no address space; TensorFlow takes much.
+_MEMORIES = {"record files": 4 * MEMORY, "index": 4 * MEMORY, "rehearsals": 64 * MEMORY}
 
 # What actions/runner and azure-pipelines-agent read as a command.
 _COMMAND = re.compile(r"^\s*::|##\[|##vso\[", re.MULTILINE)
 _ANNOTATION = re.compile(r"::(error|warning|notice) [^\n]*\n")
+# Counts that `index` keeps; of what TFDS imports.
+_KEPT = re.compile(r"cache/counts/[0-9a-f]{64}\.json|home/\.(cache|keras)/.*")
 _FORMULA = re.compile(r"\s*[=+@-]")
 _NUMBER = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?|-inf")
+
+
+def limits_of(kind: str) -> dict[str, Any]:
+    """Return the limits of `outcomes` for a kind of cases."""
+    seconds = 8 * SECONDS if kind == "rehearsals" else SECONDS  # in which TensorFlow is loaded
+    return {"memory": _MEMORIES.get(kind, MEMORY), "seconds": seconds}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +55,7 @@ class Outcome:
     new_files: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
     must_fail: bool = False
+    seconds: float = 0.0  # of this process's time
 
 
 # What takes too long is interrupted as by Ctrl-C, and killed where it does not stop of it.
@@ -87,12 +99,16 @@ def outcomes(
         (folder / "home").mkdir()
         limits = [f"{seconds}", f"{math.ceil(seconds + STOPPING)}", f"{memory}"]
         for arguments in case.commands:
+            if callable(arguments):
+                arguments(folder)
+                continue
             before = _contents(folder)
+            began = time.process_time()
             if run is None:
                 code, stdout, stderr = _ran(["-c", _PROGRAM, *limits, *arguments], case, folder)
             else:
                 code, stdout, stderr = run(arguments, case, folder)
-            after = _contents(folder)
+            used, after = time.process_time() - began, _contents(folder)
             yield Outcome(
                 arguments=arguments,
                 exit_code=code,
@@ -101,6 +117,7 @@ def outcomes(
                 new_files=frozenset(after.keys() - before.keys()),
                 changed=frozenset(name for name in before if after.get(name) != before[name]),
                 must_fail=case.edited,
+                seconds=used,
             )
 
 
@@ -141,6 +158,14 @@ def _read(file: Any) -> bytes:
     return data
 
 
+def faults_of_case(case: Case, found: Sequence[Outcome]) -> Iterator[tuple[Sequence[str], str]]:
+    """Yield what is wrong with the outcomes of a case, each with the command."""
+    for outcome in found:
+        yield from ((outcome.arguments, one) for one in faults(outcome))
+    if wrong := case.law(found):
+        yield found[-1].arguments, wrong
+
+
 def faults(outcome: Outcome) -> Iterator[str]:
     """Yield what is wrong, in a few words each."""
     errors = outcome.stderr.decode("utf-8", "replace")
@@ -159,14 +184,17 @@ def faults(outcome: Outcome) -> Iterator[str]:
     num_errors = sum(line.startswith("error:") for line in errors.split("\n"))
     # `diff` checks several files, whatever becomes of the others, and says a line for each.
     most = len(outcome.arguments) - 1 if outcome.arguments[0] == "diff" else 1
-    if not (1 <= num_errors <= most if code == 2 else not num_errors):
+    found = code == 1 and outcome.arguments[0] == "index"  # what is wrong with files
+    if not (1 <= num_errors <= most if code == 2 else found or not num_errors):
         yield f"{num_errors} error lines and exit code {code}"
     if outcome.must_fail and outcome.exit_code == 0:
         yield "an edited file passes"
     yield from _of_text("stderr", outcome.stderr)
     form = format_of(outcome.arguments)
     if form != "npy":
-        yield from _of_text("stdout", outcome.stdout, annotations=form == "github")
+        tabs = outcome.arguments == ["completion"]  # of fish, between a word and its meaning
+        written = outcome.stdout.replace(b"\t", b" ") if tabs else outcome.stdout
+        yield from _of_text("stdout", written, annotations=form == "github")
         if outcome.exit_code in (0, 1):
             yield from _of_format(form, outcome.stdout)
     yield from _of_files(outcome)
@@ -232,12 +260,13 @@ def _of_files(outcome: Outcome) -> Iterator[str]:
         folders = (os.path.normpath(word) for word in (*outcome.arguments[1:], "shardctl-demo"))
         below = tuple(f"{folder}/" for folder in folders)
         named |= {file for file in outcome.new_files if file.startswith(below)}
+    if outcome.exit_code == 2 and outcome.new_files & named:
+        yield "a file of a command that failed"
+    named |= {file for file in outcome.new_files if _KEPT.fullmatch(file)}
     stray = sorted(outcome.new_files - named)
     if stray:
         yield f"left {stray[0]!r} behind"
-    if outcome.exit_code == 2 and outcome.new_files & named:
-        yield "a file of a command that failed"
-    touched = sorted(outcome.changed - named)
+    touched = sorted(file for file in outcome.changed - named if not _KEPT.fullmatch(file))
     if touched:
         yield f"changed {touched[0]!r}"
 

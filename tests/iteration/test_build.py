@@ -336,3 +336,19 @@ def test_open_stages() -> None:
         return " ".join(each.stage.name for each in found) or "none"
 
     assert_evaluated(globals(), "open_stages", names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "stages", ["skip(1)", "take(3000)", "shuffle(2, seed=3)", "skip(1) | batch(2) | unbatch()"]
+)
+def test_a_thousand_stages_follow_each_other(stages: str) -> None:
+    chain = [one for _ in range(1_000) for one in stages.split(" | ")][:999]
+    assert check_against_tensorflow(" | ".join(["range(1200)", *chain]), num_passes=1) == 1
+
+
+def test_more_stages_than_can_be_followed_are_refused() -> None:
+    followed = pass_of(" | ".join(["range(1002)", *["skip(1)"] * 1_000]))
+    assert elements_of(followed) == [[1000], [1001]]
+    with pytest.raises(UsageError, match="of 1,501 stages: at most 1,024 are followed"):
+        node_of(" | ".join(["range(9)", *["skip(1)"] * 1_500]))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -15,7 +18,7 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.live.torch_objects import read_object
 from shardctl.loaders.loader import LOADERS, library_of
 from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSource
-from shardctl.loaders.torch_generator import Generator, draws_since, saved_generator
+from shardctl.loaders.torch_generator import Generator, draws_since, numbers_in, saved_generator
 from tests.cases import FUZZ, add_cases, counted, seed_of_test
 from tests.golden import assert_evaluated
 from tests.late_modules import needs
@@ -75,6 +78,35 @@ def test_the_state_of_a_generator_is_a_seed_and_draws(tmp_path: Path) -> None:
         assert order("torch", chain) == order(
             "torch", f"manual_seed(9, {draws}) | DataLoader(shuffle=True)"
         )
+
+
+def test_a_file_that_holds_no_state_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    state = bytes(8) + (1).to_bytes(4, "little") + bytes(5044)
+    saved, packed = tmp_path / "state", io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as parts:
+        parts.writestr("archive/data/0", state)
+    whole = packed.getvalue()
+    for data in (state, whole):
+        saved.write_bytes(data)
+        assert saved_generator(str(saved)).words[1] == 624
+    # A place beyond the words is memory of others to NumPy.
+    for left in (0, 626, 1 << 31):
+        saved.write_bytes(state[:8] + left.to_bytes(4, "little") + state[12:])
+        with pytest.raises(UsageError, match="holds 0 states of PyTorch's generator"):
+            saved_generator(str(saved))
+    at = whole.index(b"archive/data/0") + 14
+    for change in (b"\xff" * 9, b"\x06\x07" * 4):
+        saved.write_bytes(whole[:at] + change + whole[at + len(change) :])
+        with pytest.raises(UsageError, match="holds 0 states of PyTorch's generator"):
+            saved_generator(str(saved))
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", ".", "a\0b"):
+        with pytest.raises(UsageError, match="cannot be read: No such file or directory"):
+            saved_generator(f"{tmp_path}/{name}")
+    for odd in (np.zeros(2, [("a", "i4"), ("b", "i4")]), np.array(["x"])):
+        np.save(tmp_path / "odd.npy", odd)
+        with pytest.raises(UsageError, match="no list of places"):
+            numbers_in(f"{tmp_path}/odd.npy", "places")
 
 
 @of_torchdata

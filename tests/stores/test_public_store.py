@@ -11,6 +11,7 @@ from shardctl.base.text import public_url
 from shardctl.errors import DatasetError
 from shardctl.stores.stores import store_of
 from tests.byte_sources import in_memory
+from tests.children import run_command
 from tests.stores.fault_server import Faults
 from tests.stores.servers import status
 
@@ -41,6 +42,30 @@ def test_what_fails_says_nothing_secret(faults: Faults) -> None:
         store_of(url).read(f"{url}/a.json", max_num_bytes=10)
     assert "SECRET" not in str(error.value)
     assert "403" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "resume --plan URL/plan.json", "diff URL/order.yaml", "diff URL/none.yaml -d mnist",
+        "resume --plan URL/none.json", "simulate -d mnist --file-order URL/none.txt",
+        "simulate -d mnist --stages filter(kept='URL/all.scan')",
+        "snapshot test -d mnist --stages filter(kept='URL/all.txt')",
+    ],
+)  # fmt: skip
+def test_files_that_commands_read_show_no_login(
+    command: str, faults: Faults, tmp_path: Path
+) -> None:
+    for kind, file in (("resume --steps 9 --batch 4", "plan.json"), ("snapshot", "order.yaml")):
+        made = run_command(*kind.split(), "-d", "mnist", "-o", file, folder=tmp_path)
+        assert made.code == 0, made.errors
+        faults.put(file, (tmp_path / file).read_bytes())
+    faults.put("all.txt", b"".join(b"%d\n" % number for number in range(10_000)))
+    url = faults.base.replace("//", "//me:PLANTED@")
+    ran = run_command(*command.replace("URL", url).split(), folder=tmp_path)
+    assert "PLANTED" not in ran.out + ran.errors
+    readable = "none" not in command and ".scan" not in command and "kept" not in command
+    assert (ran.code == 0) == readable
 
 
 def test_what_a_query_chooses_is_a_version_of_its_own(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from typing import Any
 
 import pytest
 
@@ -233,6 +235,39 @@ def test_a_whole_file_of_untold_length_is_read_to_its_end(faults: Faults) -> Non
     shorter = StoredFile(path=faults.url("a.bin"), num_bytes=len(DATA) - 1)
     with pytest.raises(DatasetError, match="changed while it was read: it has more than 102,399"):
         opened(shorter, 0, shorter.num_bytes)
+
+
+@pytest.mark.parametrize(
+    ("code", "headers", "match"),
+    [
+        (301, {"Location": ""}, "the server answers 301 Moved Permanently"),
+        (304, {}, "the server answers 304 Not Modified"),
+        (206, {"Content-Range": f"bytes 0-0/{'9' * 5000}"}, "does not say how many bytes it has"),
+        (206, {"Content-Range": "bytes 0-0/²"}, "does not say how many bytes it has"),
+        (503, {"Retry-After": "²"}, "503"),
+    ],
+)
+def test_an_answer_that_is_no_file_is_refused(
+    faults: Faults, code: int, headers: dict[str, str], match: str
+) -> None:
+    faults.fail, faults.status, faults.body, faults.headers = 99, code, b"", headers
+    with pytest.raises(DatasetError, match=match):
+        status(faults.url("a.bin"))
+
+
+def test_a_server_that_drips_bytes_is_left(faults: Faults, monkeypatch: pytest.MonkeyPatch) -> None:
+    def drip(handler: Any, body: bytes) -> None:
+        with contextlib.suppress(OSError):
+            for _ in range(200):
+                handler.wfile.write(body[:1])
+                time.sleep(0.05)
+
+    monkeypatch.setattr("tests.stores.fault_server._Handler.send_body", drip)
+    faults.put("a.bin", DATA)
+    begin = time.monotonic()
+    with pytest.raises(DatasetError, match="less than 20 kB/s"):
+        store_of("http://x").read(faults.url("a.bin"), max_num_bytes=1 << 28)
+    assert time.monotonic() - begin < 5
 
 
 def test_a_proxy_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

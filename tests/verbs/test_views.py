@@ -24,7 +24,7 @@ from shardctl.metadata.layouts import BrokenFile
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.index.check import FileChange, IndexCheck
-from shardctl.verbs.index.view import index_table, summary, written
+from shardctl.verbs.index.view import summary, written
 from shardctl.verbs.layout.answer import layout
 from shardctl.verbs.layout.view import layout_document, layout_rows
 from shardctl.verbs.list.answer import DatasetList, ListedDataset
@@ -200,6 +200,7 @@ def index_cases() -> Iterator[tuple[str, Case]]:
         changes=(),
         num_files=2,
         num_counted=1,
+        words=("/d", "--name", "toy"),
     )
     yield "index_check", Case(view="index:check", answer=equal)
     kinds: list[dict[str, Any]] = [
@@ -268,5 +269,3 @@ def test_what_was_written_and_what_to_do_next() -> None:
         assert list(written(WHOLE, path))[2:] == [
             f"'{path}' is no layout for -d: it would have to end in .yaml, .yml or .json"
         ]
-    shown = "".join(index_table(WHOLE, PLAIN, refs=["-a", "b c"])).splitlines()
-    assert shown[-1] == "  shardctl index ./-a 'b c' -o layout.yaml"

@@ -246,7 +246,7 @@ def comparable_of_file(path: str) -> Snapshot | PlanListing:
 
     if path == "-":
         return parse_comparable(text_on_stdin(), source="stdin")
-    return read_comparable(Path(path))
+    return read_comparable(path)
 
 
 def snapshot_of_file(path: str, else_: str) -> Snapshot:

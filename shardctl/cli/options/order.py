@@ -263,7 +263,8 @@ def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
 def _file_order(name: str) -> tuple[str, ...]:
     """Return the names in the list that the option names, `-` for stdin."""
     from shardctl.api.settings_file import listed_files
+    from shardctl.stores.stores import path_of
 
     if name != "-":
-        return listed_files(Path(name))
+        return listed_files(path_of(name))
     return listed_files(Path("stdin"), text_on_stdin())

@@ -272,11 +272,18 @@ def _read(path: Path) -> dict[str, _Row]:
             # The CRC in the first line: a file that was torn or edited counts as none.
             seal, _, body = file.read(_MOST_BYTES).partition(b"\n")
         rows: dict[str, _Row] = json.loads(body) if seal == b"%08x" % zlib.crc32(body) else {}
-        if all(isinstance(row[4], int) and len(row) == 7 for row in rows.values()):
+        if all(map(_is_row, rows.values())):
             return rows
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         pass
     return {}
+
+
+def _is_row(row: _Row) -> bool:
+    *_, checked, _, _, records, packed, digest = row
+    known = isinstance(checked, bool) and type(records) is int
+    texts = isinstance(packed, str | None) and isinstance(digest, str | None)
+    return len(row) == 7 and known and texts and 0 <= records < 1 << 63
 
 
 def cache_folder(env: Mapping[str, str]) -> Path | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
-from shardctl.base.text import choices, counted, printable, quoted
+from shardctl.base.text import choices, counted, printable, quoted, shell_line
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.index import file_names
 from shardctl.metadata.index.listing import Listing
@@ -130,7 +130,7 @@ def _listed(sets: Iterable[ShardSet]) -> str:
 
 def _way_out(sets: Iterable[ShardSet]) -> str:
     """Return how to say by hand which files are which split."""
-    globs = zip(("NAME", "OTHER"), (quoted(found.glob, 200) for found in sets), strict=False)
+    globs = zip(("NAME", "OTHER"), (shell_line(found.glob) for found in sets), strict=False)
     options = " ".join(f"--split {name}={glob}" for name, glob in globs)
     return f"say which files are which split: {options}"
 

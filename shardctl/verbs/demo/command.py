@@ -1,7 +1,6 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl demo`: a folder of small datasets, on which the guides can be tried."""
 
-import shlex
 from typing import Annotated
 
 from shardctl.cli.options.shared import argument
@@ -28,4 +27,4 @@ def demo(folder: Annotated[str, argument()] = "shardctl-demo") -> None:
     from shardctl.verbs.demo.answer import CONTENTS, write_demo
 
     num_files = write_demo(folder)
-    FORMATS.write(OutputOptions(), CONTENTS, folder=shlex.quote(folder), num_files=num_files)
+    FORMATS.write(OutputOptions(), CONTENTS, folder=folder, num_files=num_files)

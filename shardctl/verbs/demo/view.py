@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from shardctl.draw.tables import Screen, paragraph, paragraphs
+from shardctl.base.text import run_in
+from shardctl.draw.tables import Screen, paragraph, paragraphs, to_paste
 
 
 def demo_table(
@@ -13,6 +14,6 @@ def demo_table(
     """Yield a line for each thing that was written, then the first command."""
     yield paragraph(f"wrote {folder}: {num_files} files", screen, style="bold")
     yield from paragraphs(screen, *(f"{name}: {what}" for name, what in contents.items()))
-    inside = "" if folder == "." else f"cd {folder} && "
-    yield paragraph(f"next: {inside}shardctl simulate --take 8", screen)
-    yield paragraph("shardctl help questions: its commands run there, as printed", screen)
+    first = run_in(folder, "shardctl", "simulate", "--take", "8")
+    yield from to_paste("next", first, screen)
+    yield from to_paste("the guide whose commands run there", "shardctl help questions", screen)

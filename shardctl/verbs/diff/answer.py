@@ -265,7 +265,7 @@ def _in_one_version(one: PinnedOrder, other: PinnedOrder) -> tuple[PinnedOrder, 
     raise UsageError(
         f"{old.label} has digests of version {min(versions)} and {new.label} of version "
         f"{max(versions)}, and neither order can be computed from its file; write the older one "
-        f"anew with shardctl snapshot -o {old.label}"
+        "anew with shardctl snapshot -o FILE"
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shardctl.base.text import printable
+from shardctl.base.text import printable, public_url
 from shardctl.cli import completion, output
 from shardctl.cli.options import shared
 from shardctl.cli.options.dataset import (
@@ -203,6 +203,7 @@ def diff(
       # Compare two plans
       shardctl diff before.json after.json
     """
+    files = [*map(public_url, files)]
     if update and "-" in files:
         raise UsageError("--update writes the current order to A, which is stdin; name a file")
     if len(files) == 2 and not each:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
 from shardctl.base.progress import Watch
-from shardctl.base.text import public_url
+from shardctl.base.text import path_word, public_url
 from shardctl.dataset.dataset import Dataset
 from shardctl.metadata.index.count import count_files
 from shardctl.metadata.index.listing import list_files
@@ -47,7 +47,8 @@ class FileChange:
 class IndexCheck(Tabular):
     """The files of a layout then and now.
 
-    changes: in shard order, files that appeared at the end.
+    changes: in shard order, files that appeared at the end. words: what `index` takes to write the
+    layout anew: where its files are, and what was said of them by hand.
     """
 
     layout: str
@@ -55,6 +56,7 @@ class IndexCheck(Tabular):
     changes: tuple[FileChange, ...]
     num_files: int
     num_counted: int
+    words: tuple[str, ...]
     warnings: tuple[str, ...] = ()
 
     @property
@@ -121,12 +123,14 @@ def check_index(
         for number, (file, contents) in enumerate(zip(recount, found.contents, strict=True))
     }
     changes = tuple(comparison.changes(again))
+    by_hand = (word for one in known_as.globs.items() for word in ("--split", "=".join(one)))
     return IndexCheck(
         layout=public_url(os.fspath(layout)),
         dataset=known_as.dataset,
         changes=changes,
         num_files=comparison.num_files,
         num_counted=found.num_counted,
+        words=(*map(path_word, wanted), *by_hand, "--name", known_as.dataset.name),
         warnings=found.warnings,
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from shardctl.base.text import quoted
+from shardctl.base.text import path_word, public_url, quoted
 from shardctl.cli import output
 from shardctl.cli.options import shared
 from shardctl.errors import UsageError
@@ -150,7 +150,8 @@ def index(
     output.warn(found.warnings)
     to_file = out.output not in (None, "-")
     if to_file or not to_tfds or not found.whole:
-        _write(found, out, [*words, *_words(by_hand)], every_row=every_row)
+        typed = [*(path_word(public_url(word)) for word in words), *_words(by_hand)]
+        _write(found, out, typed, every_row=every_row)
     if not found.whole:
         if to_tfds:
             output.say("nothing is written for TFDS, which needs every file of a split")

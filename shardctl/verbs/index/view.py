@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from shardctl.base.columns import Records, RecordStream, picked, records_of, stream_of
-from shardctl.base.text import counted, dataset_title, path_word, public_url, quoted, shell_line
+from shardctl.base.text import counted, dataset_title, path_word, quoted, shell_line
 from shardctl.draw.quantities import human_bytes
 from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraphs, table, to_paste
 from shardctl.files.documents import Document
@@ -30,7 +30,8 @@ def tfds_metadata_table(metadata: TfdsMetadata, screen: Screen) -> Iterator[str]
     yield paragraph(title, screen, style="bold")
     yield table(_TFDS, cells_of(_TFDS, metadata.splits), screen)
     yield paragraph(f"wrote {', '.join(metadata.written)}", screen)
-    yield paragraph(f"next: tfds.builder_from_directory({metadata.folder!r})", screen)
+    made = f"tfds.builder_from_directory({metadata.folder!r})"
+    yield from to_paste("next, in Python", made, screen)
 
 
 def tfds_metadata_document(metadata: TfdsMetadata) -> Document:
@@ -67,7 +68,7 @@ def check_table(check: IndexCheck, screen: Screen) -> Iterator[str]:
     else:
         yield paragraph(f"{files}, unchanged since {check.layout}", screen)
     if check.changes:
-        command = shell_line("shardctl", "index", "PATH..", "-o", check.layout)
+        command = shell_line("shardctl", "index", *check.words, "-o", path_word(check.layout))
         yield from to_paste("next: restore these files, or write a new layout", command, screen)
 
 
@@ -104,8 +105,7 @@ def index_table(index: Index, screen: Screen, *, refs: Sequence[str] = ()) -> It
     yield from _faults(index, screen)
     yield paragraph(summary(index), screen)
     if index.whole and refs:
-        words = shell_line(*(path_word(public_url(ref)) for ref in refs))
-        command = f"shardctl index {words} -o layout.yaml"
+        command = shell_line("shardctl", "index", *refs, "-o", "layout.yaml")
         yield from to_paste("next: write the layout", command, screen)
 
 
@@ -138,8 +138,8 @@ def written(index: Index, path: str) -> Iterator[str]:
     yield summary(index)
     if path.endswith((".yaml", ".yml", ".json")):
         yield "next: show it, or check later what changed since:"
-        yield f"  {shell_line('shardctl', 'layout', '-d', path)}"
-        yield f"  {shell_line('shardctl', 'index', '--check', path)}"
+        yield f"  {shell_line('shardctl', 'layout', '-d', path_word(path))}"
+        yield f"  {shell_line('shardctl', 'index', '--check', path_word(path))}"
     else:
         yield f"{quoted(path)} is no layout for -d: it would have to end in .yaml, .yml or .json"
 

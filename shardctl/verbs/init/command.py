@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shardctl.base.text import quoted
+from shardctl.base.text import quoted, run_in
 from shardctl.cli.app import options_of
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset
 from shardctl.cli.options.order import OrderOptions
@@ -78,7 +78,7 @@ def init(
         say(f"commands read it only under the name {PROJECT_FILENAME}")
         return
     say("next: see all settings, and check them:")
-    say("  shardctl config")
+    say(f"  {run_in(os.path.dirname(output), 'shardctl', 'config')}")
     say("  shardctl lint")
 
 

@@ -127,8 +127,8 @@ def story_text(rule: Rule, screen: tables.Screen) -> Iterator[str]:
     for heading, text in (
         ("What helps", rule.story.fix),
         ("Where it was seen", rule.story.source),
-        ("Example", rule.story.example),
+        ("Example", ""),
     ):
         yield "\n"
         yield tables.paragraph(f"{heading}:", screen, style="bold")
-        yield from tables.indented(text, screen)
+        yield from tables.indented(text, screen) if text else [f"  {rule.story.example}\n"]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shardctl.base.text import public_url
 from shardctl.cli import output
 from shardctl.cli.options import shared
 from shardctl.cli.options.dataset import (
@@ -147,6 +148,7 @@ def resume(
     if stopped.framework is not None and out.format == "table":  # --for implies the format
         out = replace(out, format="python")
     if plan is not None:
+        plan = public_url(plan)
         dataset, made, log = _from_file(
             plan, source, reading, stopped, spec, allow_version=allow_version, output=out.output
         )

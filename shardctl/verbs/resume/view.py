@@ -327,7 +327,8 @@ def plan_written(
     >>> plan = resume(Dataset(name="d", splits=(train,)), consumed=2)
     >>> print(*plan_written(plan, "plan.yaml", "yaml"), sep="\\n")
     wrote plan.yaml: mode exact, left: 7 examples of epoch 0 in 3 file instructions
-    next, in Python: shardctl.tfds.resume(builder, 'plan.yaml')
+    next, in Python:
+      shardctl.tfds.resume(builder, 'plan.yaml')
     this command checks it:
       shardctl resume --plan plan.yaml --prove
     """
@@ -338,7 +339,7 @@ def plan_written(
         proof = [] if plan.from_seen else ["--prove"]
         words = ["shardctl", "resume", "--plan", path_word(path), *dataset, *proof]
         if plan.continued_by != "loader":
-            yield f"next, in Python: {resume_call(plan, path)}"
+            yield from ("next, in Python:", f"  {resume_call(plan, path)}")
         elif plan.stop:
             yield "next: this command writes the code that resumes:"
             yield f"  {shell_line(*words[:-1], '--format', 'python')}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.base.progress import WATCHING
-from shardctl.base.text import quoted
+from shardctl.base.text import public_url, quoted
 from shardctl.cli.options import shared
 from shardctl.cli.options.dataset import (
     DatasetOptions,
@@ -135,7 +135,7 @@ def _compared(
         return _order(source, reading, spec, take)
     given = {**reading.given(), "SPEC": spec}
     dataset, made = plan_of_file(plan, source, given, allow_version=bool(allow_version))
-    return replace(_plan(dataset, made, take), plan=plan)
+    return replace(_plan(dataset, made, take), plan=public_url(plan))
 
 
 def _function(

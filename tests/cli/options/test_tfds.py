@@ -7,9 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
+import yaml
 
 import shardctl as api
 from tests.cli.conftest import Shardctl
+from tests.record_files import framed
 from tests.tfds_datasets import write_dataset
 
 
@@ -55,3 +57,29 @@ def test_nothing_is_written_where_a_file_is_broken(
         ran = shardctl(*words, *more)
         assert (ran.exit_code, "nothing is written for TFDS" in ran.stderr) == (1, True)
     assert not (folder / "dataset_info.json").exists()
+
+
+def test_names_reach_no_terminal_as_they_are(tmp_path: Path, shardctl: Shardctl) -> None:
+    """Names of files and of labels' files hold a return and U+0085, each format escapes them."""
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    name, folder = "a\r\x85b", Path("data")
+    folder.mkdir()
+    value = tf.train.Feature(int64_list=tf.train.Int64List(value=[0]))
+    example = tf.train.Example(features=tf.train.Features(feature={name: value}))
+    record = framed(example.SerializeToString())
+    (folder / f"{name}-train.tfrecord-00000-of-00001").write_bytes(record)
+    label = tfds.features.ClassLabel(names=[f"c{name}"])
+    tfds.features.FeaturesDict({name: label}).save_config(tmp_path)
+    words = ("index", folder, "--tfds", folder, "--features", tmp_path, "--force", "-f")
+    shown = {form: shardctl(*words, form) for form in ("table", "csv", "json", "yaml")}
+    for form, ran in shown.items():
+        assert ran.exit_code == 0, ran.stderr
+        assert all(map(str.isprintable, ran.stdout.split("\n"))), form
+    for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
+        found = read(shown[form].stdout)
+        assert found["splits"][0]["template"].startswith(name)
+        assert f"{name}.labels.txt" in found["written"]
+    assert r"a\r\x85b.labels.txt" in shown["table"].stdout
+    assert r"a\r\x85b-train" in shown["csv"].stdout

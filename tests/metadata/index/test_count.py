@@ -173,11 +173,16 @@ def test_no_flipped_bit_becomes_a_wrong_count(tmp_path: Path) -> None:
 def test_what_is_sealed_and_of_another_form_is_not_believed(tmp_path: Path) -> None:
     kept(tmp_path, task())
     (path,) = (tmp_path / "counts").iterdir()
+    odd: tuple[tuple[object, ...], ...] = (
+        *(("5", 5, None), (False, True, None), (False, -1, None), (False, 2**63, None)),
+        *((False, 5, {}), (False, 5, 1), (False, 5, None, 1), (False, 5)),
+    )
     others: tuple[object, ...] = (
+        *({"a": ["tfrecord", one, 9, OLD, *(*two, None)[:4]]} for one, *two in odd),
         [],
         {"a": 5},
         {"a": []},
-        {"a": ["tfrecord", 0, 9, OLD, "5", None]},
+        {"a": ["tfrecord", 0, 9, OLD, "5", None, None]},
         None,
     )
     for rows in others:

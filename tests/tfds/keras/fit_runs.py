@@ -111,6 +111,28 @@ def equal(some: Sequence[Any], others: Sequence[Any]) -> bool:
     return [w.tobytes() for w in some] == [w.tobytes() for w in others]
 
 
+def scalars(folder: Path) -> dict[str, list[tuple[float, ...]]]:
+    """Return the steps and values of each tag of TensorBoard; equal steps have equal values."""
+    import tensorflow as tf
+    from tensorflow.core.util import event_pb2
+
+    found: dict[str, dict[int, Any]] = {}
+    for file in folder.rglob("events.out.*"):
+        # What was being written as the process was killed is left out.
+        records = tf.data.TFRecordDataset(str(file)).ignore_errors()
+        for record in records.as_numpy_iterator():
+            event = event_pb2.Event.FromString(record)
+            for value in event.summary.value:
+                if value.tag != "keras":  # the model as JSON, once for each process
+                    steps = found.setdefault(f"{file.parent.name}/{value.tag}", {})
+                    array = tf.make_ndarray(value.tensor)
+                    assert np.array_equal(steps.setdefault(event.step, array), array), value.tag
+    return {
+        name: [(step, *np.ravel(array).tolist()) for step, array in sorted(steps.items())]
+        for name, steps in found.items()
+    }
+
+
 def whole_run(script: Script) -> tuple[dict[int, list[int]], Any]:
     weights = script.run()
     whole = dict(script.log)

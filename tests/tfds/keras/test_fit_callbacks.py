@@ -16,9 +16,7 @@ import shardctl.tfds
 from shardctl.errors import DatasetError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds.keras_fit import packed, put_state, unpacked
-from tests.tfds.keras.fit_runs import SETTINGS, Stop, stopping
-
-NUM_EPOCHS = 5  # of 4 batches, the last a partial one
+from tests.tfds.keras.fit_runs import SETTINGS, Stop, scalars, stopping
 
 
 @dataclass(kw_only=True)
@@ -30,6 +28,7 @@ class Loop:
     made: Callable[[Path], list[Any]] = lambda _: []
     save_freq: int | str = 2
     outputs: int = 1
+    num_epochs: int = 5  # of 4 batches, the last a partial one
     compiled: dict[str, Any] = field(default_factory=dict)
     fit: dict[str, Any] = field(default_factory=dict)
     validates: bool = True
@@ -83,7 +82,7 @@ class Loop:
         )
         history = model.fit(
             position.dataset(transform=pair),
-            epochs=NUM_EPOCHS,
+            epochs=self.num_epochs,
             verbose=0,
             shuffle=False,
             callbacks=[
@@ -102,6 +101,7 @@ class Loop:
             "history": (history.epoch, history.history),
             "weights": [w.tobytes() for w in model.get_weights()],
             "rate": float(model.optimizer.learning_rate.numpy()),
+            "scalars": scalars(self.folder),
             "files": [(f.name, f.read_bytes() if f.suffix == ".csv" else None) for f in files],
         }
 
@@ -110,10 +110,14 @@ def check_stopped(tmp_path: Path, stops: list[tuple[str, int]], **loop: Any) -> 
     """Compare a run that is stopped so often with one that is not; return what it leaves."""
     whole = Loop(folder=tmp_path / "whole", **loop).run()
     stopped = Loop(folder=tmp_path / "stopped", **loop)
-    for moment, count in stops:
-        with pytest.raises(Stop):
-            stopped.run(stopping(moment, count))
-    found = stopped.run()
+    with pytest.raises(Stop):
+        stopped.run(stopping(*stops[0]))
+    for more in (*([stopping(*stop)] for stop in stops[1:]), []):
+        try:
+            found = stopped.run(*more)
+        except Stop:
+            continue
+        break  # what stops early may end before it is stopped once more
     for name, expected in whole.items():
         assert found[name] == expected, name
     return whole
@@ -158,7 +162,7 @@ def of_user(_: Path) -> list[Any]:
     return [Counting()]
 
 
-CALLBACKS = {
+CALLBACKS: dict[str, Callable[[Path], list[Any]]] = {
     "nothing": lambda _: [],
     "stops early": of_keras("EarlyStopping", monitor="val_loss", patience=1),
     "stops early with the best weights": of_keras(
@@ -185,14 +189,29 @@ CALLBACKS = {
     ),
     "rows": of_keras("CSVLogger", filename="log.csv"),
     "rows added": of_keras("CSVLogger", filename="log.csv", append=True),
+    "scalars": of_keras("TensorBoard", log_dir="board", update_freq=3),
     "the user's": of_user,
+    "several": lambda folder: [
+        one
+        for name in ("slows on a plateau", "the best", "rows", "the user's")
+        for one in CALLBACKS[name](folder)
+    ],
 }
+# All together are quick enough to be tried often, each alone is not.
+EACH = [pytest.param(n, marks=() if n == "several" else pytest.mark.slow) for n in CALLBACKS]
 STOPS = [("on_epoch_end", 1), ("on_train_batch_end", 2), ("on_test_begin", 1)]
 
 
-@pytest.mark.parametrize("name", CALLBACKS)
+@pytest.mark.parametrize("name", EACH)
 def test_a_callback_continues_with_its_state(builder: Any, tmp_path: Path, name: str) -> None:
-    check_stopped(tmp_path, STOPS, builder=builder, made=CALLBACKS[name])
+    if name == "scalars":
+        pytest.importorskip("tensorboard")
+    loop = {"builder": builder, "made": CALLBACKS[name]}
+    if name == "several":
+        left = check_stopped(tmp_path, STOPS[1:2], num_epochs=3, **loop)
+    else:
+        left = check_stopped(tmp_path, STOPS, **loop)
+    assert bool(left["scalars"]) == (name == "scalars")
 
 
 @pytest.mark.slow
@@ -201,6 +220,8 @@ def test_a_callback_continues_with_its_state(builder: Any, tmp_path: Path, name:
 def test_a_callback_continues_after_any_save(
     builder: Any, tmp_path: Path, name: str, save_freq: int | str
 ) -> None:
+    if name == "scalars":
+        pytest.importorskip("tensorboard")
     stops = [("on_epoch_end", 2), ("on_train_batch_begin", 4), ("on_train_end", 1)]
     check_stopped(tmp_path, stops, builder=builder, made=CALLBACKS[name], save_freq=save_freq)
 
@@ -258,7 +279,7 @@ def test_a_callback_that_may_have_a_state_is_warned_of(builder: Any, tmp_path: P
 
     own = type("Own", (keras.callbacks.Callback,), {})()
     own.counter = 0
-    loop = Loop(builder=builder, folder=tmp_path / "run", made=lambda _: [own])
+    loop = Loop(builder=builder, folder=tmp_path / "run", made=lambda _: [own], num_epochs=1)
     with pytest.warns(UserWarning, match=r"Own begins anew .*\(counter\).*get_state"):
         loop.run()
     asked = of_user(tmp_path)[0]
@@ -298,7 +319,7 @@ def test_a_file_of_rows_that_lost_some_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-@pytest.mark.parametrize("steps", [3, 4])
+@pytest.mark.parametrize("steps", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_epochs_end_where_a_pass_does(tf: Any, steps: int, is_known: bool) -> None:
     import keras
 

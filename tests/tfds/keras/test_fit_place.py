@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 import shardctl.tfds
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.tfds.keras_fit import FitEpochs, FitPlace, place_and_position
+from shardctl.tfds import keras_fit
+from shardctl.tfds.keras_fit import FitEpochs, FitPlace, check_model, place_and_position
 from tests.order.order_cases import changed
 from tests.tfds.keras.fit_runs import SETTINGS, Script, check_stopped, pair, recording, whole_run
 
@@ -165,6 +167,19 @@ def test_progress_bars_know_how_long_an_epoch_is(
 ) -> None:
     Script(builder=builder, backup=tmp_path, epochs=1).run(verbose=2)
     assert "4/4" in capsys.readouterr().out
+
+
+def test_torch_on_a_gpu_or_compiled_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setattr(keras_fit, "_backend", lambda: "torch")
+    for device, compiles in (("cuda", False), ("cpu", True), ("cpu", False)):
+        monkeypatch.setattr("keras.src.backend.torch.core.get_device", lambda each=device: each)
+        model = SimpleNamespace(steps_per_execution=1, jit_compile=compiles)
+        if (device, compiles) == ("cpu", False):
+            check_model(model, None)
+            continue
+        with pytest.raises(UsageError, match=rf"torch \({device}, jit_compile={compiles}\)"):
+            check_model(model, None)
 
 
 # What `fit` may be given besides `position.dataset()`, and what is refused.

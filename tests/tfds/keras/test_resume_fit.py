@@ -31,6 +31,7 @@ from tests.tfds.keras.fit_runs import (
     equal,
     pair,
     recording,
+    scalars,
     stopping,
     whole_run,
 )
@@ -65,6 +66,7 @@ def test_fit_over_a_position_is_fit_over_the_pipeline_as_predicted(
     assert model.stop_training is False
 
 
+@pytest.mark.slow
 def test_fit_stopped_once_trains_as_one_that_is_not(builder: Any, tmp_path: Path) -> None:
     settings = changed(SETTINGS, batch=6)
     script = Script(builder=builder, backup=tmp_path, settings=settings, epochs=2)
@@ -265,38 +267,59 @@ def test_weights_that_were_saved_without_a_place_are_refused(builder: Any, tmp_p
 LENGTHS = [400, 0, 250, 617, 300, 333, 100]  # 3 epochs of 32 batches, the last a partial one
 
 
-def final_weights(run: Path) -> Mapping[str, Any]:
+def final_weights(run: Path, name: str = "final") -> dict[str, Any]:
     """Return what the weights file holds that the script has written at its end."""
     import h5py  # type: ignore[import-untyped]
 
-    with h5py.File(run / "final.weights.h5") as file:
+    with h5py.File(run / f"{name}.weights.h5") as file:
         names: list[str] = []
         file.visit(names.append)
-        return {name: file[name][()] for name in names if isinstance(file[name], h5py.Dataset)}
+        # The file of a ModelCheckpoint holds a place as well.
+        return {
+            f"{name}/{each}": file[each][()]
+            for each in names
+            if isinstance(file[each], h5py.Dataset) and not each.startswith(_ATTRIBUTE)
+        }
 
 
 def all_that_is_left(run: Path) -> Mapping[str, Any]:
-    """Return weights, rows, history, and what a callback has counted in each step."""
+    """Return weights, rows, history, scalars, and what callbacks have counted in each step."""
     counted = sorted(set((run / "counted.log").read_text().splitlines()))
     with np.load(run / "history.npz") as history:
-        found: dict[str, Any] = {**final_weights(run), **history}
+        found = {**final_weights(run), **final_weights(run, "best"), **history}
     rows = np.frombuffer((run / "log.csv").read_bytes(), np.uint8)
-    return {**found, "rows": rows, "counted": np.array(counted)}
+    return {**found, "rows": rows, "counted": np.array(counted), **scalars(run)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["outputs", "weights"])
+@pytest.mark.parametrize(
+    ("mode", "backend", "kills"),
+    [
+        ("outputs", "tensorflow", 10),
+        ("weights", "tensorflow", 10),
+        ("replicas", "tensorflow", 5),
+        ("outputs", "jax", 5),
+        ("outputs", "torch", 5),
+    ],
+)
 def test_all_that_continues_is_killed_at_random_moments(
-    tfds: Any, tmp_path: Path, mode: str
+    tfds: Any, tmp_path: Path, mode: str, backend: str, kills: int
 ) -> None:
+    pytest.importorskip(backend)
     folder = build_dataset(
         tmp_path / "data", splits={"train": [40, 0, 25, 61, 30, 33, 10], "test": [30]}
     )
     path = tmp_path / "everything.py"
     path.write_text(Path(__file__).with_name("fit_everything.py.txt").read_text())
-    script = killed_runs.Script(path=path, arguments=(folder, mode), outcome=all_that_is_left)
+    script = killed_runs.Script(
+        path=path,
+        arguments=(folder, mode),
+        outcome=all_that_is_left,
+        environment={"KERAS_BACKEND": backend},
+        loaded=backend == "tensorflow",
+    )
     whole = killed_runs.whole_run(script, tmp_path / "whole")
-    print(killed_runs.check_killed_runs(script, whole, tmp_path / "killed", kills=10))
+    print(killed_runs.check_killed_runs(script, whole, tmp_path / "killed", kills=kills))
 
 
 @pytest.mark.fuzz

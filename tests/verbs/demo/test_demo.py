@@ -86,7 +86,7 @@ def test_an_empty_folder_is_filled_and_stays_the_same(tmp_path: Path) -> None:
     here = os.stat(tmp_path / "here").st_ino
     ran = run_command("demo", "here", folder=tmp_path)
     assert (ran.code, ran.errors) == (0, "")
-    assert "next: cd here && shardctl simulate --take 8\n" in ran.out
+    assert "\nnext:\n  cd here && shardctl simulate --take 8\n" in ran.out
     assert os.stat(tmp_path / "here").st_ino == here
     assert {path.name for path in (tmp_path / "here").iterdir()} >= {"toy", "train.py"}
 

@@ -70,6 +70,8 @@ def test_good_functions_lose_nothing(
     left = sum(host["after"] or 0 for host in found["hosts"])
     assert left == whole.total() - sum(host["before"] or 0 for host in found["hosts"])
     assert found["moved"] == (0 if to_hosts == 2 else None)
+    by_skip = any("resumed by skip" in note for note in found["notes"])
+    assert by_skip == (function == "mixed")
 
 
 @pytest.mark.parametrize(

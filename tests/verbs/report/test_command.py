@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -273,3 +274,31 @@ def test_options_go_over_both_settings_files(shardctl: Shardctl, files: None) ->
     # A snapshot beside one stays as it was pinned.
     pin(shardctl, 3)
     assert compared(shardctl, "3.order.yaml", "a.yaml", "--block", 3)["equal"] is True
+
+
+EDITS: dict[str, Callable[[str], str]] = {
+    "a setting": lambda text: text.replace("shuffle_seed: 1", "shuffle_seed: 3"),
+    "no kind": lambda text: text.replace("kind: snapshot\n", ""),
+    "no version": lambda text: text.replace("format_version: 1\n", ""),
+    "no checksum": lambda text: text.partition("checksum:")[0],
+    "a kind": lambda text: text.replace("kind: snapshot", "kind: index"),
+    "cut off": lambda text: text[: len(text) // 2],
+    "cut off in a line": lambda text: text.partition("fingerprint: 'sha")[0] + "fingerprint: 'sha",
+    "a conflict": lambda text: f"<<<<<<< HEAD\n{text}=======\n>>>>>>> b\n",
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_compare_refuses_an_edited_snapshot_as_diff_does(shardctl: Shardctl, edit: str) -> None:
+    Path("toy.yaml").write_text("name: toy\nsplits: {train: {shard_lengths: [3, 4]}}\n")
+    for seed in "12":
+        shardctl("snapshot", "-d", "toy.yaml", "--shuffle-seed", seed, "-o", f"{seed}.yaml")
+    text = Path("1.yaml").read_text()
+    Path("1.yaml").write_text(EDITS[edit](text))
+    assert Path("1.yaml").read_text() != text
+    for files in (["1.yaml", "2.yaml"], ["2.yaml", "1.yaml"]):
+        refused = shardctl("diff", *files)
+        shown = shardctl("report", "--compare", *files)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert refused.stderr.startswith("error: 1.yaml")
+        assert shown == refused

@@ -40,7 +40,7 @@ def test_the_ending_of_the_file_chooses_the_format(shardctl: Shardctl, toy: Path
         assert (ran.exit_code, ran.stdout) == (0, "")
         assert ran.stderr == (
             f"wrote {name}: mode exact, left: 8 examples of epoch 0 in 2 file instructions\n"
-            f"next, in Python: shardctl.tfds.resume(builder, '{name}')\n"
+            f"next, in Python:\n  shardctl.tfds.resume(builder, '{name}')\n"
             f"this command checks it:\n  shardctl resume --plan {name} -d {toy} --prove\n"
         )
         words = shlex.split(ran.stderr.partition("  shardctl ")[2])
@@ -162,7 +162,7 @@ def test_a_log_of_what_was_seen(shardctl: Shardctl, toy: Path) -> None:
     ran = shardctl("resume", "--seen", "seen.txt", "-d", toy, "--prove", "-o", "plan.json")
     assert ran.stderr == (
         "wrote plan.json: mode exactly-once, left: 9 examples in 3 file instructions\n"
-        "next, in Python: shardctl.tfds.resume(builder, 'plan.json')\n"
+        "next, in Python:\n  shardctl.tfds.resume(builder, 'plan.json')\n"
         f"this command checks it:\n  shardctl resume --plan plan.json -d {toy}\n"
         "proof: lost 0, repeated 0 of 9 examples\n"
     )
