@@ -38,7 +38,7 @@ FindingKind = Literal[
     "too-long",  # a record that goes so far beyond the end that its length must be wrong
     "broken",  # the library that reads the format refuses it
     "count",  # whole and sound, with another number of examples
-    "digest",  # as many examples as there should be, and other bytes than the layout's digest is of
+    "digest",  # sound by its own checksums, and other bytes than the layout's digest is of
     "extra",  # a file of the dataset's name that belongs to no shard
     "wrong-count",  # a shard of another number of shards
     "size",  # the files of a split have another size than the metadata says
@@ -162,10 +162,9 @@ class Split:
         object.__setattr__(self, "shard_lengths", PackedInts.of(self.shard_lengths))
         if self.files and sum(map(len, self.files)) != self.num_shards:
             raise DatasetError(f"split {quoted(self.name)}: not one file name a shard")
-        if self.shard_bytes is not None and len(self.shard_bytes) != self.num_shards:
-            raise DatasetError(f"split {quoted(self.name)}: not one size in bytes a shard")
-        if self.shard_digests is not None and len(self.shard_digests) != self.num_shards:
-            raise DatasetError(f"split {quoted(self.name)}: not one digest a shard")
+        for known, what in (self.shard_bytes, "size in bytes"), (self.shard_digests, "digest"):
+            if known is not None and len(known) != self.num_shards:
+                raise DatasetError(f"split {quoted(self.name)}: not one {what} a shard")
 
     @classmethod
     @checked

@@ -120,8 +120,10 @@ class StretchIteration(StridedIteration):
     _counted = _num_skipped = 0  # elements of the input before the first one, and their examples
 
     def before(self, elements: Int64s) -> Int64s:
-        inputs = np.minimum(elements + self._node.first, self._child.pulled)
-        return self._child.before(inputs) - self._skipped
+        # One question for both: behind the end nothing is kept, and two at each skip are 2**n.
+        inputs = np.minimum(np.append(elements, 0) + self._node.first, self._child.pulled)
+        found: Int64s = self._child.before(inputs)
+        return found[:-1] - found[-1:]
 
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
         elements, offsets = self._child.at(places + self._skipped)

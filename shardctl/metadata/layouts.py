@@ -340,9 +340,8 @@ def _of_index_document(document: Mapping[str, object], folder: AnyPath) -> Index
             raise DatasetError("not one length, size and version a shard")
         # Of layouts that were written without --digest there are none.
         digests = fields.texts(record.get("digests", []), "digests")
-        for digest in digests:
-            if not re.fullmatch("sha256:[0-9a-f]{64}", digest):
-                raise DatasetError(f"digest {quoted(digest, 80)} is not sha256: and 64 hex digits")
+        if not all(re.fullmatch("sha256:[0-9a-f]{64}", digest) for digest in digests):
+            raise DatasetError("digests must be sha256: and 64 hex digits each")
         return Split(
             name=fields.split_name(record.get("name")),
             shard_lengths=lengths,

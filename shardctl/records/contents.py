@@ -64,17 +64,11 @@ class FileContents:
         return self.damage is None or self.damage.kind == "data"
 
     def finding(
-        self,
-        filename: str,
-        expected: int,
-        split: str | None,
-        compression: str | None = None,
-        digest: str | None = None,
+        self, filename: str, expected: int, split: str | None, compression: str | None = None
     ) -> FileFinding | None:
         """Return what is wrong with the file beside `expected` examples, None where nothing is.
 
-        Nothing in it can be read by who takes it for a file of another `compression`. Where its
-        digest was taken, it has to be `digest`, if that is known.
+        Nothing in it can be read by who takes it for a file of another `compression`.
 
         >>> FileContents(num_records=3).finding("f", 4, "train").reason
         'holds 3 examples, not 4'
@@ -82,14 +76,11 @@ class FileContents:
         # The compression first: read with another one, nothing else about the file matters.
         damage = self._of_another_compression(compression) or self.damage
         if damage is None:
-            if self.num_records != expected:
-                examples = "example" if self.num_records == 1 else "examples"
-                text = f"holds {self.num_records} {examples}, not {expected}"
-                damage = Damage(kind="count", text=text)
-            elif None not in (digest, self.digest) and self.digest != digest:
-                damage = Damage(kind="digest", text="its bytes are not those when it was indexed")
-            else:
+            if self.num_records == expected:
                 return None
+            examples = "example" if self.num_records == 1 else "examples"
+            text = f"holds {self.num_records} {examples}, not {expected}"
+            damage = Damage(kind="count", text=text)
         return FileFinding(
             filename=filename,
             expected=expected,

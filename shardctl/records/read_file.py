@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import stat
@@ -22,7 +23,7 @@ from shardctl.records.contents import Damage, FileContents, RecordFormat, Report
 from shardctl.records.mds import MDS
 from shardctl.records.tfrecord import TFRecord, is_tfrecord
 from shardctl.records.webdataset import WebDataset
-from shardctl.stores.store import ByteSource, StoredFile
+from shardctl.stores.store import RangeFile, StoredFile
 from shardctl.stores.stores import is_remote, store_of
 
 _KNOWN = (TFRecord(), ArrayRecord(), Parquet(), MDS(), WebDataset(), Arrow())
@@ -74,21 +75,13 @@ def count_file(
             if not digest or found.num_records is None:
                 return found
             # Its bytes are reported once: by what checks its records, where that reads them.
-            taken = _digest(source, no_report if checksums else report)
-            return replace(found, digest=taken, num_bytes_read=source.num_bytes)
+            read = RangeFile(source, no_report if checksums else report)
+            taken = hashlib.file_digest(io.BufferedReader(read, _PIECE), "sha256").hexdigest()
+            return replace(found, digest=f"sha256:{taken}", num_bytes_read=source.num_bytes)
     except MissingDependencyError:
         raise
     except _FAILURES as error:
         return _not_read(file.path, error)
-
-
-def _digest(source: ByteSource, report: Report) -> str:
-    digest = hashlib.sha256()
-    for begin in range(0, source.num_bytes, _PIECE):
-        piece = source.read(begin, min(begin + _PIECE, source.num_bytes))
-        digest.update(piece)
-        report(len(piece))
-    return f"sha256:{digest.hexdigest()}"
 
 
 def read_record_file(

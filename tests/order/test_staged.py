@@ -124,3 +124,24 @@ def test_memory_of_readings_is_given_back() -> None:
     codes = order.read(0, 20_000)
     order.forget_readings()
     assert np.array_equal(order.read(0, 20_000), codes)
+
+
+@pytest.mark.parametrize(
+    ("stages", "num_skipped"),
+    [
+        (["skip(1)"] * 1000, 1000),
+        (["skip(5)"] * 100, 500),
+        (["skip(1)", "batch(2)", "unbatch", "take(9_999)", "prefetch"] * 200, 200),
+        (["batch(1)", "shuffle(1, seed=1)", "skip(1)", "unbatch"] * 250, 250),
+    ],
+)
+def test_a_thousand_stages_in_a_row_are_followed(stages: list[str], num_skipped: int) -> None:
+    plain = shardctl.plan_order("mnist", "test").order
+    order = _order(" | ".join(stages), "test")
+    kept = plain.read(0, 10_000)[num_skipped:].tolist()
+    # As a list, and by positions, which ask each stage for the place of an example.
+    assert order.read(0, order.num_examples).tolist() == kept
+    some = np.array([0, 1, 77, len(kept) - 1])
+    assert order.codes_at(some).tolist() == [kept[one] for one in some]
+    # Nothing is left of fewer examples than the skips ask for.
+    assert _order(" | ".join(stages), f"test[:{num_skipped // 10}]").num_examples == 0

@@ -152,10 +152,8 @@ def index_rows(index: Index) -> RecordStream:
         paths = [path for part in split.files for path in part]
         sizes = split.shard_bytes or ()
         digests = split.shard_digests or (None,) * split.num_shards
-        for *row, digest in zip(
-            paths, split.shard_lengths, sizes, indexed.versions, digests, strict=True
-        ):
-            rows.append((split.name, *row, None, None, None, digest))
+        files = zip(paths, split.shard_lengths, sizes, indexed.versions, digests, strict=True)
+        rows += ((split.name, *row, None, None, None, digest) for *row, digest in files)
     for file in index.broken:
         found, known = file.finding, (file.path, None, file.num_bytes, file.version)
         rows.append((found.split, *known, found.kind, found.reason, found.byte, None))

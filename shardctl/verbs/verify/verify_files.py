@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -293,8 +293,10 @@ def _findings(dataset: Dataset, read: Mapping[Place, FileContents]) -> dict[Plac
     for (number, shard), contents in read.items():
         split = dataset.splits[number]
         expected, filename = split.shard_lengths[shard], split.filename(shard)
-        more = (dataset.compression, _digest(split, shard))
-        finding = contents.finding(filename, expected, split.name, *more)
+        digest = _digest(split, shard) or contents.digest
+        is_other = contents.damage is None and contents.digest not in (None, digest)
+        held = replace(contents, damage=_OTHER_BYTES) if is_other else contents
+        finding = held.finding(filename, expected, split.name, dataset.compression)
         if finding is not None:
             found[number, shard] = finding
     return found
@@ -321,6 +323,7 @@ def _size(path: str) -> int:
         return 0
 
 
+_OTHER_BYTES = Damage(kind="digest", text="its bytes are not those when it was indexed")
 _MISSING = FileContents(num_records=None, damage=Damage(kind="missing", text="missing"))
 
 

@@ -35,8 +35,8 @@ def verify_files_table(found: FilesVerification, screen: Screen) -> Iterator[str
     yield paragraph(f"{dataset.title}: {dataset.file_format}, {where}", screen, style="bold")
     yield table(_SPLITS, cells_of(_SPLITS, found.splits), screen)
     for way, count in found.checked.items():
-        of = [split.name for split in found.splits if way in split.checked]
-        where = f" ({choices(of)})" if len(found.checked) > 1 else ""
+        of = choices(split.name for split in found.splits if way in split.checked)
+        where = f" ({of})" if len(found.checked) > 1 else ""
         yield paragraph(f"{counted(count, 'file')} checked {_CHECKED[way]}{where}", screen)
     if found.findings:
         yield paragraph(f"{counted(len(found.findings), 'problem')}:", screen, style="error")
