@@ -75,7 +75,7 @@ def caches(rng: random.Random, sources: Sources) -> Case:
     others: tuple[Any, ...] = (lambda _: b"", lambda _: b"00000000\n{}", lambda one: one + one)
     change: Any = rng.choice((partial(mutated_bytes, rng=rng), *others[: rng.randint(0, 3)]))
     edit = partial(_edited, "cache/counts/*", partial(_resealed, rng) if is_sealed else change)
-    commands = [_made_old, count, edit, count, [*count, "--no-cache"]]
+    commands: list[Any] = [_made_old, count, edit, count, [*count, "--no-cache"]]
     law = Case.law if is_sealed else _one_answer  # what is sealed is believed
     return Case(files=files, commands=commands, env={"SHARDCTL_CACHE_DIR": "cache"}, law=law)
 
@@ -182,8 +182,8 @@ def step_logs(rng: random.Random, sources: Sources) -> Case:
     if rng.random() < 0.4:  # steps as they may have been logged: again, not at all, cut off
         for _ in range(rng.choice((1, 1, 3))):
             at = rng.randrange(len(lines))
-            again = lines[: at + 1], lines[at : at + 2], [], lines[at + 1 : at + 2], [b"# host 0/1"]
-            lines[at : at + rng.choice((0, 0, 1))] = rng.choice(again)
+            again = rng.choice((lines[: at + 1], lines[at : at + 2], [b"# host 0/1"], []))
+            lines[at : at + rng.choice((0, 0, 1))] = again
         text = b"\n".join(lines) + rng.choice((b"\n", b"\n", b""))
     else:
         change = mutated_lines if rng.random() < 0.6 else mutated_bytes

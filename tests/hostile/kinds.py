@@ -151,8 +151,8 @@ def valid_sources(folder: Path) -> Sources:
         parts.writestr("archive/data/0", files["state"])
     files["state.pt"] = (folder / "state.pt").read_bytes()
     for folder_of in ("mds_plain", "hugging_face_saved", "hugging_face_cache"):
-        for file in (_RECORDS_FOLDER / folder_of).iterdir():
-            files[f"{folder_of}/{file.name}"] = file.read_bytes()
+        for path in (_RECORDS_FOLDER / folder_of).iterdir():
+            files[f"{folder_of}/{path.name}"] = path.read_bytes()
     return Sources(files=files, records=records, server=server_of(files, records))
 
 

@@ -173,10 +173,10 @@ def test_no_flipped_bit_becomes_a_wrong_count(tmp_path: Path) -> None:
 def test_what_is_sealed_and_of_another_form_is_not_believed(tmp_path: Path) -> None:
     kept(tmp_path, task())
     (path,) = (tmp_path / "counts").iterdir()
-    odd = ("5", 5, None), (False, True, None), (False, -1, None), (False, 2**63, None)
-    odd_packing = (False, 5, {}), (False, 5, 1)
+    odd: list[list[object]] = [["5", 5], [False, True], [False, -1], [False, 2**63]]
     others: tuple[object, ...] = (
-        *({"a": ["tfrecord", one, 9, OLD, *two]} for one, *two in (*odd, *odd_packing)),
+        *({"a": ["tfrecord", checked, 9, OLD, records, None]} for checked, records in odd),
+        {"a": ["tfrecord", False, 9, OLD, 5, {}]},
         [],
         {"a": 5},
         {"a": []},
