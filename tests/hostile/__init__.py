@@ -9,7 +9,7 @@ hundredth of these cases of a kind:
 
 | seed | cases | what failed, and was mended |
 |---|---|---|
-| 1 | 117 to 2,000 | 5 servers: lengths in headers, a redirect to nowhere, single bytes, logins of plans |
+| 1 | 117 to 2,000 | 5 servers: odd lengths, a redirect to nowhere, single bytes, logins of plans |
 | | | 6 scans: values, compression; 13 index: kept counts that are none |
 | 2 | 3,000 | 1 completion, 14 chains: laws that asked for too much |
 | 3 | 2,000 | none |
