@@ -11,6 +11,6 @@ hundredth of these cases of a kind:
 |---|---|---|
 | 1 | 117 to 2,000 | 5 servers: odd lengths, a redirect to nowhere, single bytes, logins of plans |
 | | | 6 scans: values, compression; 13 index: kept counts that are none |
-| 2 | 3,000 | 1 completion, 14 chains: laws that asked for too much |
+| 2 | 3,000 | 1 completion, 14 chains, 2 arguments: laws that asked for too much |
 | 3 | 2,000 | none |
 """
