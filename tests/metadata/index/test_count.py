@@ -175,12 +175,12 @@ def test_what_is_sealed_and_of_another_form_is_not_believed(tmp_path: Path) -> N
     (path,) = (tmp_path / "counts").iterdir()
     odd: list[list[object]] = [["5", 5], [False, True], [False, -1], [False, 2**63]]
     others: tuple[object, ...] = (
-        *({"a": ["tfrecord", checked, 9, OLD, records, None]} for checked, records in odd),
-        {"a": ["tfrecord", False, 9, OLD, 5, {}]},
+        *({"a": ["tfrecord", checked, 9, OLD, records, None, None]} for checked, records in odd),
+        {"a": ["tfrecord", False, 9, OLD, 5, {}, None]},
         [],
         {"a": 5},
         {"a": []},
-        {"a": ["tfrecord", 0, 9, OLD, "5", None]},
+        {"a": ["tfrecord", 0, 9, OLD, "5", None, None]},
         None,
     )
     for rows in others:
