@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -68,12 +69,22 @@ def build(
         raise UsageError(
             f"a pipeline of {num_parts:,} stages: at most {_MOST_PARTS:,} are followed"
         )
-    # An iterator asks the one before it, up to eight functions deep.
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + 10 * num_parts))
+    if num_parts > 100:
+        _make_room(num_parts)
     options = options_of(pipeline)
     # Options count for the whole pipeline, wherever it sets them, so they are gathered first.
     builder = Builder(source=source, seeds=seeds or ScriptSeeds(), options=options, kept=kept)
     return builder.node_of(optimized(pipeline))
+
+
+def _make_room(num_parts: int) -> None:
+    """Let iterators ask the ones before them, each up to eight functions deep."""
+    with suppress(ImportError):  # there is no `resource` on Windows
+        import resource
+
+        # A shuffle takes 4 kB of the stack at most; -1 is no limit.
+        if not 0 <= resource.getrlimit(resource.RLIMIT_STACK)[0] < 8_000_000:
+            sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + 10 * num_parts))
 
 
 @dataclass(frozen=True, kw_only=True)

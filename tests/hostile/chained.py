@@ -182,9 +182,8 @@ def step_logs(rng: random.Random, sources: Sources) -> Case:
     if rng.random() < 0.4:  # steps as they may have been logged: again, not at all, cut off
         for _ in range(rng.choice((1, 1, 3))):
             at = rng.randrange(len(lines))
-            again: tuple[list[bytes], ...]
-            again = lines[: at + 1], lines[at : at + 2], [], lines[at + 1 : at + 2], [b"# host 0/1"]
-            lines[at : at + rng.choice((0, 0, 1))] = rng.choice(again)
+            again = rng.choice((lines[: at + 1], lines[at : at + 2], [b"# host 0/1"], []))
+            lines[at : at + rng.choice((0, 0, 1))] = again
         text = b"\n".join(lines) + rng.choice((b"\n", b"\n", b""))
     else:
         change = mutated_lines if rng.random() < 0.6 else mutated_bytes

@@ -21,7 +21,7 @@ _STATUSES = (100, 201, 204, 206, 304, 400, 401, 403, 410, 412, 416, 429, 500, 50
 _ODD = ("\x1b]8;;a\x07", "9" * 5000, "\xb2", "bytes */*", "bytes 0-3/9", "", f"token={SECRET}")
 _NOWHERE = (f"http://me:{SECRET}@", f"ftp://me:{SECRET}@h/", "file:///etc/hosts", "//[", "")
 UNSEEN = ("other", "right")  # which a client cannot tell from a right answer
-WAYS: Mapping[str, Mapping[str, Any]] = {
+WAYS: dict[str, dict[str, Any]] = {
     **{way: {} for way in (*UNSEEN, "longer", "endless", "drip")},
     "truncated": {"truncate": 9},
     "reset": {"reset": 9},

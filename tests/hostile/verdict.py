@@ -23,7 +23,7 @@ from tests.hostile.kinds import Case
 SECONDS = 5  # of processor time, after which a command is interrupted
 STOPPING = 1  # second more that it may take to stop
 # What takes as long as there are examples or hosts, and may be at work when it is interrupted.
-LONG = ("plan", "simulate", "resume", "hosts", "eval", "snapshot", "diff")
+LONG = ("plan", "simulate", "resume", "hosts", "eval", "snapshot", "diff", "quality")
 WALL_SECONDS = 60  # after which it is killed
 MEMORY = 1 << 30  # bytes of address space that a command may add
 # The threads of ArrayRecord's reader hang where they get no address space; TensorFlow takes much.
@@ -183,7 +183,7 @@ def faults(outcome: Outcome) -> Iterator[str]:
         yield f"more than {SECONDS} s of processor time"
     num_errors = sum(line.startswith("error:") for line in errors.split("\n"))
     # `diff` checks several files, whatever becomes of the others, and says a line for each.
-    most = len(outcome.arguments) - 1 if outcome.arguments[0] == "diff" else 1
+    most = max(len(outcome.arguments) - 1, 1) if outcome.arguments[0] == "diff" else 1
     found = code == 1 and outcome.arguments[0] == "index"  # what is wrong with files
     if not (1 <= num_errors <= most if code == 2 else found or not num_errors):
         yield f"{num_errors} error lines and exit code {code}"
