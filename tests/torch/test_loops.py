@@ -111,6 +111,12 @@ def weights_of(run: Path) -> dict[str, Any]:
     return {name: value.tolist() for name, value in weights.items()}
 
 
+def files_of(run: Path) -> set[str]:
+    """Return what lies in a folder but the logs of steps; folders may vanish meanwhile."""
+    found = (os.path.join(top, name) for top, _, names in os.walk(run) for name in names)
+    return {name for name in found if "trained" not in name}
+
+
 def kill_somewhere(process: subprocess.Popen[bytes], run: Path, rng: random.Random) -> bool:
     """Kill all ranks after a random number of steps, and a moment; return False if they ended."""
     steps, files = rng.randint(0, 25), rng.random() < 0.4
@@ -120,10 +126,8 @@ def kill_somewhere(process: subprocess.Popen[bytes], run: Path, rng: random.Rand
             break
         time.sleep(0.005)
     if files:  # while something is saved
-        before = set(run.rglob("*"))
-        while process.poll() is None and not any(
-            "trained" not in path.name for path in set(run.rglob("*")) - before
-        ):
+        before = files_of(run)
+        while process.poll() is None and files_of(run) <= before:
             time.sleep(0.002)
     time.sleep(rng.uniform(0, 0.1))
     if process.poll() is not None:
