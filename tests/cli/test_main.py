@@ -69,7 +69,7 @@ def test_the_help_of_a_command_is_plain_text_with_an_example(
     [
         (ZeroDivisionError("a\nb"), "internal error: ZeroDivisionError: a\\nb; ", 2),
         (AssertionError(), "internal error: AssertionError; ", 2),
-        (RecursionError("deep"), "the input is nested too deeply, or has more stages", 2),
+        (RecursionError("deep"), "the input is nested too deeply", 2),
         (MemoryError(), "out of memory; ", 2),
         (PermissionError(13, "Permission denied", "/x\x1b"), "'/x\\x1b': Permission denied", 2),
         (OSError(28, "No space left on device"), "No space left on device", 2),

@@ -245,7 +245,7 @@ def test_what_backup_and_restore_leaves_half_written_changes_nothing(
         (json.dumps({"epoch": 2, "batch": 0}), False),  # deleted as the run ended
     ):
         with pytest.raises(Stop):
-            script.run(stopping("on_train_batch_end", 3))
+            script.run(stopping("on_train_batch_begin", 4))  # three batches are saved
         metadata.write_text(text)
         if not keeps_weights:
             weights.unlink()
