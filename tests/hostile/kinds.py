@@ -98,12 +98,13 @@ write_scan(Scan(call="group_by_window", by="key", windows={0: (2, 2), 1: (3, 3)}
 # What no command line reaches: a program of Python, whose arguments follow.
 _READ_POSITION = """
 import sys
+from shardctl.base.text import inert
 from shardctl.errors import ShardctlError
 from shardctl.saved.position_file import read_position
 try:
     read_position(sys.argv[1])
 except ShardctlError as error:
-    print(f"error: {error}", file=sys.stderr)
+    print(f"error: {inert(str(error))}", file=sys.stderr)
     raise SystemExit(2)
 """
 
