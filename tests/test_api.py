@@ -350,6 +350,7 @@ def test_every_error_is_exported_but_those_that_only_a_command_tells_apart() -> 
 
 def test_the_changelog_has_the_version_or_what_is_not_released() -> None:
     text = (_REPOSITORY / "CHANGELOG.md").read_text("utf-8")
+    assert not re.search(r"^(<{7}|={7}|>{7})", text, re.MULTILINE), "a merge left its marks"
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert headings[0] == "[Unreleased]"
     released = [re.fullmatch(r"\[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)", h) for h in headings[1:]]

@@ -1,1 +1,1 @@
-"""Nouns and their laws: datasets, subsplits, file instructions, orders. No I/O."""
+"""What all rooms use: checked arguments, text, arrays, columns, messages. No I/O."""

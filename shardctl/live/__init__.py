@@ -1,4 +1,4 @@
-"""The bridge to Grain, PyTorch and Hugging Face: the real loaders, run beside the predicted order.
+"""The bridge to other loaders: run beside the predicted order, and their objects read.
 
 The libraries are imported in this room alone, at call time.
 """

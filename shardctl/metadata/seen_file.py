@@ -1,6 +1,6 @@
 """Logs of examples: one `tfds_id` a line, plain or gzip, in any order, any number of times.
 
-The list of what passes a filter is such a log, or one of ids, or a mask.
+The list of what passes a filter is such a log, or one of ids, or a scan.
 """
 
 from __future__ import annotations
