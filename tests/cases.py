@@ -12,7 +12,7 @@ import os
 import random
 import shlex
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
@@ -149,6 +149,14 @@ def fuzzed(few: int, many: int = FUZZ) -> pytest.MarkDecorator:
 def few_or_many(few: int, many: int) -> pytest.MarkDecorator:
     """Let a test have a few cases, `num_cases`, and many where slow tests are run."""
     return pytest.mark.parametrize("num_cases", [few, pytest.param(many, marks=pytest.mark.slow)])
+
+
+def first(number: int, values: Iterable[Any]) -> list[Any]:
+    """Return values of `parametrize`, of which ordinary runs take the first; the rest is slow."""
+    return [
+        value if index < number else pytest.param(value, marks=pytest.mark.slow)
+        for index, value in enumerate(values)
+    ]
 
 
 def random_of_a_fuzz_run() -> random.Random:

@@ -171,7 +171,8 @@ def test_every_public_argument_has_a_case() -> None:
 
 # Of those that work for long, ordinary runs try the types that wrap first or become a float.
 _LONG = [
-    *("compare_reports", "grain.data_loader", "locate", "quality", "report", "resume_on_hosts"),
+    *("compare_reports", "grain.data_loader", "locate", "quality", "rehearse", "report"),
+    "resume_on_hosts",
     "torch.data_loader",
 ]
 _FEW_TYPES = [np.int8, np.uint64, Index]

@@ -132,7 +132,11 @@ def test_memory_of_readings_is_given_back() -> None:
         (["skip(1)"] * 1000, 1000),
         (["skip(5)"] * 100, 500),
         (["skip(1)", "batch(2)", "unbatch", "take(9_999)", "prefetch"] * 200, 200),
-        (["batch(1)", "shuffle(1, seed=1)", "skip(1)", "unbatch"] * 250, 250),
+        pytest.param(
+            ["batch(1)", "shuffle(1, seed=1)", "skip(1)", "unbatch"] * 250,
+            250,
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_thousand_stages_in_a_row_are_followed(stages: list[str], num_skipped: int) -> None:

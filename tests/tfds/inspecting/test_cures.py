@@ -16,7 +16,7 @@ from shardctl.tfds.inspecting.watch import Lines
 from shardctl.tfds.training.pipeline import resume_like
 from shardctl.verbs.inspect.answer import Inspection, SourceLine
 from shardctl.verbs.inspect.cure import patch_of, set_argument, set_shuffle_seed
-from tests.cases import seed_of_test
+from tests.cases import first, seed_of_test
 from tests.tfds_datasets import build_dataset
 
 pytestmark = pytest.mark.tensorflow
@@ -65,13 +65,19 @@ def plain(found: Inspection, pass_index: int) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("name", "num_edits"),
-    [
-        *(("chain", 2), ("config", 1), ("line", 3), ("mixture", 2), ("options", 2)),
-        *(("read_options", 1), ("listed", 2), ("sloppy", 2), ("seeded", 1)),
-    ],
+    "name_edits",
+    first(
+        3,
+        [
+            *(("line", 3), ("mixture", 2), ("sloppy", 2), ("chain", 2), ("config", 1)),
+            *(("options", 2), ("read_options", 1), ("listed", 2), ("seeded", 1)),
+        ],
+    ),
 )
-def test_a_patched_script_yields_what_was_assumed(script: Path, name: str, num_edits: int) -> None:
+def test_a_patched_script_yields_what_was_assumed(
+    script: Path, name_edits: tuple[str, int]
+) -> None:
+    name, num_edits = name_edits
     assert len(inspected(name).cures) == num_edits
     check_cured(name)
 
@@ -109,7 +115,7 @@ STAGES = """\
 STAGES[-4:] = ["\n".join(STAGES[-4:]).replace("\\\n", "\n")]
 
 
-@pytest.mark.parametrize("case", range(6))
+@pytest.mark.parametrize("case", first(1, range(6)))
 def test_random_scripts_yield_what_was_assumed(script: Path, case: int) -> None:
     generator = random.Random(f"{seed_of_test()} {case}")
     files = ", shuffle_files=True)" if generator.random() < 0.5 else ")"

@@ -117,7 +117,7 @@ def compare_with_files(
 def test_random_stops_are_as_in_the_real_files(script: Any, shardctl: Shardctl) -> None:
     seed = seed_of_test()
     drawn = random.Random(seed)
-    for _ in range(6):
+    for _ in range(3):
         hosts, to_hosts, batch = drawn.randint(1, 3), drawn.randint(1, 4), drawn.randint(1, 5)
         step = drawn.randint(0, 52 // hosts // batch)
         case = f"seed {seed}: hosts {hosts} to {to_hosts}, batch {batch}, step {step}"
