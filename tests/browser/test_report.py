@@ -30,9 +30,9 @@ _SHUFFLED = {"shuffle_seed": 42, "buffer": 10_000, "buffer_seed": 7, "batch": 25
 
 @functools.cache
 def hang() -> Report:
-    """ImageNet by files on 7 hosts, whose evaluation hangs, beside all loaders."""
+    """Food-101 by files on 7 hosts, whose evaluation hangs, beside all loaders."""
     by_files = {**_SHUFFLED, "host_by": "files"}
-    return report("imagenet2012", "train", by_files, hosts=7, devices=8, loaders=True)
+    return report("food101", "train", by_files, hosts=7, devices=8, loaders=True)
 
 
 @functools.cache
