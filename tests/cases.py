@@ -25,7 +25,8 @@ PIPELINES = int(os.environ.get("SHARDCTL_PIPELINES", FUZZ))  # whole ones, besid
 
 _ORDINARY = "0"  # the seed of tests that are no fuzz tests
 
-_QUICK = 1 / 3  # the share of the cases of a law that a quick run takes
+# The share of the cases of a law that a quick run takes, an ordinary one, and one with slow tests.
+SHARES = {"quick": 1 / 3, "ordinary": 1 / 2, "whole": 1.0}
 _FEW = 8  # cases that every run takes
 
 _share = [1.0]
@@ -67,9 +68,9 @@ def command_for(name: str) -> str:
     return f"{variable_of_seed()} {sizes} python -m pytest {shlex.quote(name)}"
 
 
-def begin_run(*, quick: bool) -> None:
-    """Note whether this is a quick run; conftest.py calls this."""
-    _share[:] = [_QUICK if quick else 1.0]
+def begin_run(kind: str) -> None:
+    """Note whether this run is quick, ordinary or whole; conftest.py calls this."""
+    _share[:] = [SHARES[kind]]
 
 
 def in_this_run(num_cases: int) -> int:
@@ -115,7 +116,7 @@ def check_cases(
 ) -> int:
     """Check a law over generated cases, count them, and return how many there were.
 
-    A quick run takes fewer, but for those of a fuzz test.
+    A run that is not whole takes fewer, but for those of a fuzz test.
 
     A check that returns a number has checked so many cases, one after the other. A fuzz test takes
     those of its seed, any other test the same ones each time. A failure prints its case.

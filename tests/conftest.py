@@ -128,7 +128,8 @@ def pytest_configure(config: pytest.Config) -> None:
     fuzz = "fuzz" in config.option.markexpr or _names_tests(config)
     if fuzz and not os.environ.get("SHARDCTL_SEED"):
         os.environ["SHARDCTL_SEED"] = secrets.token_hex(4)
-    begin_run(quick=config.option.markexpr == QUICK)
+    marked = config.option.markexpr
+    begin_run("quick" if marked == QUICK else "whole" if "slow" in marked else "ordinary")
     same = settings.get_profile("same")
     settings.register_profile("this run", same, max_examples=in_this_run(same.max_examples))
     settings.load_profile("this run")

@@ -395,7 +395,7 @@ for name, loader in LOADERS.items():
     is_whole = name in ("streaming", "litdata", "webdataset")  # shards are read whole
     ref, spec, test = "mnist", "train[:100]", "test[:99]"
     if is_whole:
-        ref, spec, test = "imagenet2012", "validation", "validation"
+        ref, spec, test = "imagenette", "validation", "validation"
     order = shardctl.plan_order(ref, spec, settings).order
     order.codes_at([0, 1])
     shardctl.simulate(ref, spec, settings)

@@ -76,8 +76,10 @@ def test_other_runs_take_the_same_cases_everywhere_and_a_quick_one_fewer(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the seed of fuzz tests is, and whatever modules other tests have loaded."""
-    _, cases = run(project)
+    _, cases = run(project, "-m", "slow or not slow")
     assert len(cases) == 300
+    _, cases = run(project)
+    assert len(cases) == 150
     numbers = ", ".join(str(number**7) for number in range(9, 99))
     project.makepyfile(loaded_module=f"NUMBERS = [{numbers}]")
     project.makeini("[pytest]\npythonpath = .")
@@ -92,5 +94,5 @@ def test_other_runs_take_the_same_cases_everywhere_and_a_quick_one_fewer(
     assert len(run(project, "-m", "not tensorflow", "-k", "law")[1]) == 8
     assert len(run(project, "-m", "not tensorflow", "test_tiny.py::test_long_law")[1]) == 8
     assert [*some_of(range(40))] == [*range(8), *range(26, 40, 3)]  # a third
-    begin_run(quick=False)
+    begin_run("whole")
     assert [*some_of(range(40))] == [*range(40)]

@@ -54,7 +54,7 @@ $ echo $?
 # Whose programs train, whose files Beam counts, or that ask of every loader: seconds each.
 _SLOW = (
     *("keras-evaluation.md", "keras.md", "loaders-compared.md", "petabyte.md", "pipeline.md"),
-    "training.md",
+    *("training.md", "own-script.md", "rehearse.md"),
 )
 # Those that TensorFlow reads for, and others with questions of a tenth of a second and more.
 _WITH_TENSORFLOW = (

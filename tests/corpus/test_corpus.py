@@ -39,7 +39,7 @@ NOT_RESUMED = {"tutorial_distributed": r"experimental_distribute_dataset\(resume
 
 NUM_PASSES = 3
 MOST_RUNS = 40  # of a pipeline whose threads race, until one differs from the first
-IN_EVERY_RUN = 5  # each so-many-th pipeline is taken; a slow run takes all of them
+IN_EVERY_RUN = 12  # each so-many-th pipeline is taken; a slow run takes all of them
 
 
 def each(names: Iterable[str]) -> Any:
