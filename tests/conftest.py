@@ -62,7 +62,7 @@ QUICK = "not tensorflow"
 # What a shell may say of fuzz tests.
 KEPT = ("SHARDCTL_FUZZ", "SHARDCTL_GOLDEN", "SHARDCTL_PIPELINES", "SHARDCTL_SEED", "SHARDCTL_SLOW")
 
-# One slow test in so many is run; the seed of the run chooses which.
+# One slow or fuzz test in so many is run; the seed of the run chooses which.
 SLOW = int(os.environ.get("SHARDCTL_SLOW", "1"))
 _SEED = os.environ.get("SHARDCTL_SEED", "").encode()
 
@@ -187,7 +187,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item
         for item in items
         if not left_out.isdisjoint(marks[item])
-        or ("slow" in marks[item] and zlib.crc32(_SEED + item.nodeid.encode()) % SLOW)
+        or (marks[item] & {*ON_DEMAND} and zlib.crc32(_SEED + item.nodeid.encode()) % SLOW)
     }
     if unwanted and not _names_tests(config):
         config.hook.pytest_deselected(items=[*unwanted])
