@@ -6,13 +6,14 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import quoted
-from shardctl.base.tfds_rules import POSITIONS
+from shardctl.base.tfds_rules import INT64_MAX, POSITIONS
 from shardctl.errors import DatasetError, ShardctlError
 from shardctl.files import fields
 from shardctl.files.atomic import new_file
@@ -71,6 +72,9 @@ class Scan:
         """Whether the values can be those of any scan, whatever a file says."""
         width = (len(self.sizes),) if self.by == "lengths" else ()
         counts = self.by in ("count", "lengths")
+        numbers = (self.most, *self.sizes, *chain.from_iterable(self.windows.values()))
+        if not -INT64_MAX <= min(numbers) <= max(numbers) <= INT64_MAX:
+            return False
         return all(size >= 0 and batch for size, batch in self.windows.values()) and all(
             part.dtype == np.int64
             and part.ndim == 1 + len(width)

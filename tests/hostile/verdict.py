@@ -192,8 +192,9 @@ def faults(outcome: Outcome) -> Iterator[str]:
     yield from _of_text("stderr", outcome.stderr)
     form = format_of(outcome.arguments)
     if form != "npy":
-        tabs = outcome.arguments == ["completion"]  # of fish, between a word and its meaning
-        written = outcome.stdout.replace(b"\t", b" ") if tabs else outcome.stdout
+        written = outcome.stdout
+        if outcome.arguments == ["completion"]:  # what a shell reads: tabs, and what was typed
+            written = re.sub(rb"\t|::|##", b" ", written)
         yield from _of_text("stdout", written, annotations=form == "github")
         if outcome.exit_code in (0, 1):
             yield from _of_format(form, outcome.stdout)

@@ -32,7 +32,8 @@ def written(folder: Path, **more: Any) -> str:
     [
         {"by": "x"}, {"by": []}, {"most": "1"}, {"most": None}, {"sizes": [1]}, {"sizes": "1"},
         {"windows": {0: (2, 0)}, "by": "key"}, {"windows": {0: (-1, 2)}, "by": "key"},
-        {"windows": {0: (2, "x")}, "by": "key"}, {"call": 1}, {"versions": 3},
+        {"windows": {0: (2, "x")}, "by": "key"}, {"windows": {0: (2**63, 1)}, "by": "key"},
+        {"call": 1}, {"versions": 3},
         *({"values": {"train": np.array(one)}} for one in (3, [[1]], [0.5], ["a"], [True])),
         *({"values": {"train": np.array(one)}, "by": "count"} for one in ([-1], [2])),
         {"values": {"train": np.array([1])}, "by": "lengths", "sizes": (1,)},
