@@ -236,7 +236,8 @@ def _plain_widths(columns: Sequence[Column], rows: Records) -> list[int] | None:
             elif kinds != {str} or not _is_plain("".join(texts := [*set(texts)])):
                 return None
             widths[at] = max(widths[at], *map(len, texts))
-    # Blanks at the ends of lines are for the slow way.
+            if "" in texts and at == len(columns) - 1:
+                return None  # blanks at the ends of lines are for the slow way
     return None if columns[-1].align == "left" else widths
 
 

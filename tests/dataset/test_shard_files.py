@@ -126,8 +126,8 @@ def test_random_templates_name_what_tfds_names() -> None:
         st.sampled_from(["toy", "x%dy", "a{b}"]),
         st.sampled_from(["train", "a-b", "{SPLIT}"]),
     )
-    check_cases(cases, check, 300)
-    assert num_named > 180
+    num_cases = check_cases(cases, check, 300)
+    assert num_named > 0.6 * num_cases
 
 
 def test_a_part_of_the_names_is_that_slice_of_them() -> None:
