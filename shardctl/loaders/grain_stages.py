@@ -149,7 +149,7 @@ def _parts_before(pipeline: Pipeline, behind: int) -> Iterator[parts.Part]:
         yield from _parts_before(one, len(one.stages))
 
 
-class GrainStage(parts.Stage):
+class GrainStage(parts.Stage, is_call=False):
     """A call of Grain.
 
     of: the datasets that have it. makes_iter: what it makes is an `IterDataset`.
@@ -197,7 +197,6 @@ def _seeded(seed: int | None, at: At, name: str) -> int:
 class WindowShuffleMapDataset(GrainStage):
     """`grain.experimental.WindowShuffleMapDataset(ds, window_size=, seed=)`."""
 
-    name = "WindowShuffleMapDataset"
     effect = "shuffles windows of elements"
     of: ClassVar[Of] = "map"
     window_size: parts.PositiveCount
@@ -211,7 +210,6 @@ class WindowShuffleMapDataset(GrainStage):
 class WindowShuffleIterDataset(WindowShuffleMapDataset):
     """`grain.experimental.WindowShuffleIterDataset(ds, window_size=, seed=)`."""
 
-    name = "WindowShuffleIterDataset"
     of = "iter"
 
     def rows(self, of: Rows, at: At) -> Rows:
@@ -268,7 +266,6 @@ class Repeat(GrainStage):
 class RepeatIterDataset(GrainStage):
     """`grain.experimental.RepeatIterDataset(ds, num_epochs)`: each epoch is the first one again."""
 
-    name = "RepeatIterDataset"
     effect = "repeats all that is before it, as it was"
     of = "iter"
     num_epochs: parts.PositiveCount | None = None
@@ -399,7 +396,6 @@ def _filters(pipeline: Pipeline, behind: int) -> bool:
 class FirstFitPackIterDataset(GrainStage):
     """`grain.experimental.FirstFitPackIterDataset(ds, length_struct=, ..)`."""
 
-    name = "FirstFitPackIterDataset"
     effect = "packs examples by their lengths"
     parameters = ()
     takes_anything = True
@@ -412,21 +408,18 @@ class FirstFitPackIterDataset(GrainStage):
 class BestFitPackIterDataset(FirstFitPackIterDataset):
     """`grain.experimental.BestFitPackIterDataset`."""
 
-    name = "BestFitPackIterDataset"
     parameters = ()
 
 
 class ConcatThenSplitIterDataset(FirstFitPackIterDataset):
     """`grain.experimental.ConcatThenSplitIterDataset`."""
 
-    name = "ConcatThenSplitIterDataset"
     parameters = ()
 
 
 class LimitIterDataset(GrainStage):
     """`grain.experimental.LimitIterDataset(ds, count)`."""
 
-    name = "LimitIterDataset"
     effect = "ends after so many elements"
     of = "iter"
     count: parts.PositiveCount
@@ -440,7 +433,7 @@ class LimitIterDataset(GrainStage):
         return count if count is None else min(count, self.count)
 
 
-class Workers(GrainStage):
+class Workers(GrainStage, is_call=False):
     """Workers that are dealt every so-manieth element, each of which makes its own of them."""
 
     effect = "deals elements to workers, and yields one of each in turn"
@@ -512,7 +505,6 @@ class IndexSampler(GrainStage):
     host of the settings, and `NoSharding()` without one.
     """
 
-    name = "IndexSampler"
     effect = "reads the examples of a shard, in the order of a shuffle"
     of = "map"
     makes_iter = True
@@ -573,7 +565,6 @@ class IndexSampler(GrainStage):
 class SequentialSampler(IndexSampler):
     """`grain.samplers.SequentialSampler(len(source), ShardOptions(..))`: one epoch, as stored."""
 
-    name = "SequentialSampler"
     effect = "reads every so-manieth example"
     parameters = tuple(
         parts.value(name, by_name=True) for name in ("shard_index", "shard_count", "drop_remainder")
@@ -594,7 +585,6 @@ class DataLoader(Workers):
     Its operations are the stages between a sampler and this.
     """
 
-    name = "DataLoader"
     worker_count: parts.Number = 0
 
     @property
@@ -606,7 +596,7 @@ class DataLoader(Workers):
 # What combines several datasets.
 
 
-class Merging(Mixture):
+class Merging(Mixture, is_call=False):
     """Several datasets in one.
 
     hands_seeds_on: whether what is behind draws its seeds from those of the inputs.
@@ -689,7 +679,6 @@ class Zip(Merging):
 class InterleaveIterDataset(Merging):
     """`grain.experimental.InterleaveIterDataset(datasets, cycle_length=)`."""
 
-    name = "InterleaveIterDataset"
     effect = "reads cycle_length datasets in turn"
     makes_iter = True
     hands_seeds_on = False

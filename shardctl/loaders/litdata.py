@@ -36,7 +36,6 @@ _WINDOWS, _BLOCKS = (0, 2, 70), (0, 2, 75)  # versions that shuffle so
 class StreamingDataset(parts.Stage):
     """`litdata.StreamingDataset(..)`, by the arguments that its order comes from."""
 
-    name = "StreamingDataset"
     effect = "shuffles chunks and items, and shares them among ranks"
     shuffle: bool = False
     drop_last: bool | None = None
@@ -48,7 +47,6 @@ class StreamingDataset(parts.Stage):
 class CombinedStreamingDataset(Mixture):
     """`litdata.CombinedStreamingDataset(datasets, seed, weights, iterate_over_all)`."""
 
-    name = "CombinedStreamingDataset"
     effect = "draws the next dataset by its weight"
     seed: int = _SEED
     weights: parts.Weights | None = None

@@ -38,7 +38,6 @@ Spans = list[tuple[int, int]]
 class Stream(parts.Stage):
     """`streaming.Stream(proportion, repeat, choose)`: how much of an input an epoch has."""
 
-    name = "Stream"
     effect = "sets how many examples of it an epoch has"
     proportion: float | None = None
     repeat: float | None = None
@@ -64,7 +63,6 @@ class StreamingDataset(parts.Stage):
     local_world_size: how many ranks are on a node, `LOCAL_WORLD_SIZE`; None for all of them.
     """
 
-    name = "StreamingDataset"
     effect = "shuffles shards and examples, and shares them among ranks"
     shuffle: bool = False
     shuffle_algo: Literal["py1e", "py1s", "py1b", "py1br", "py2s", "naive"] = "py1e"

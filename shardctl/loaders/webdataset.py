@@ -41,7 +41,6 @@ Run = Callable[[Rows], Rows]
 class WebDataset(parts.Stage):
     """`webdataset.WebDataset(urls, ..)`, by the arguments that its order comes from."""
 
-    name = "WebDataset"
     effect = "shuffles shards, shares them, and reads their samples"
     shardshuffle: bool | parts.Number | None = None
     detshuffle: bool = False
@@ -77,14 +76,12 @@ class WebDataset(parts.Stage):
 class SimpleShardList(parts.Stage):
     """`SimpleShardList(urls, seed)`: the shards, shuffled once with a seed."""
 
-    name = "SimpleShardList"
     seed: int | None = None
 
 
 class ResampledShards(parts.Stage):
     """`ResampledShards(urls, nshards, seed, deterministic)`: shards drawn at random, again too."""
 
-    name = "ResampledShards"
     nshards: parts.PositiveCount | None = None
     seed: int = 0
     deterministic: bool = False
@@ -210,7 +207,6 @@ class ToTuple(Map):
 class WebLoader(parts.Stage):
     """`WebLoader(dataset, batch_size)`: a DataLoader, behind which stages of the process stand."""
 
-    name = "WebLoader"
     effect = "deals what its workers yield in turn"
     batch_size: parts.PositiveCount | None = 1
 
@@ -218,14 +214,12 @@ class WebLoader(parts.Stage):
 class RoundRobin(Mixture):
     """`RoundRobin(datasets, longest)`: an element of each in turn."""
 
-    name = "RoundRobin"
     longest: bool = False
 
 
 class RandomMix(Mixture):
     """`RandomMix(datasets, probs, longest)`: the next of one that Python's `random` draws."""
 
-    name = "RandomMix"
     probs: parts.Weights | None = None
     longest: bool = False
 
