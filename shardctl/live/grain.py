@@ -93,7 +93,7 @@ def stacked(indices):
             "map_with_index_transform": lambda index, element: element,
             "random_map_transform": lambda element, rng: element,
             "in_list": list,
-            "source": range(config.num_examples),
+            "source": config.indices,
             **{name: config.sources[read].indices for read, name in code.sources.items()},
             **{
                 name: kept and Passing(kept(ast.Filter(kept=path)))

@@ -17,7 +17,7 @@ from shardctl.code.source import call, comment, keywords, literal
 from shardctl.errors import UsageError
 from shardctl.live.library import DATA_LOADER, LoaderObject, OfDataLoader, element_of, reader_of
 from shardctl.loaders import hugging_face_stages as stages
-from shardctl.loaders.hugging_face import SLICE, chain_of, runs_of, stream_of
+from shardctl.loaders.hugging_face import SLICE, chain_of, stream_of
 from shardctl.loaders.hugging_face_eras import era_of, is_read, of_tables
 from shardctl.loaders.loader import LOADERS, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSource, even_share
@@ -153,7 +153,7 @@ class HuggingFace(OfDataLoader):
         if not config.streams:
             return datasets.Dataset.from_dict({_COLUMN: source.indices})
         # A generator gets its shards in a list.
-        read = {"shards": list(runs_of(source))}
+        read = {"shards": list(source.shards)}
         if not of_tables(config):
             return datasets.IterableDataset.from_generator(_rows, gen_kwargs=read)
         made = library("datasets.iterable_dataset", self.loader)

@@ -28,7 +28,7 @@ from shardctl.errors import UsageError
 from shardctl.live.library import LoaderObject, OfDataLoader, element_of, refused
 from shardctl.loaders import litdata, streaming, webdataset
 from shardctl.loaders.loader import LoaderCall, Stop, library
-from shardctl.loaders.loader_sequence import LoaderConfig, ranges_of_shards
+from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.part import Part, said_of
@@ -59,14 +59,10 @@ class _OfShards(OfDataLoader):
     def prepare(self, config: LoaderConfig, shards: Any, folders: list[str]) -> Any:
         """Return names for `made` that make what yields indices: of `folders` each has an input."""
 
-    def shards_of(self, config: LoaderConfig) -> list[list[range]]:
-        """Return the indices of the examples of each shard of each reader."""
-        reads = [one for one in parts_of(self.rule.chain_of(config)) if isinstance(one, Read)]
-        return [ranges_of_shards(config, read) for read in reads]
-
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process yields, batch by batch."""
-        shards = self.shards_of(config)
+        reads = [one for one in parts_of(self.rule.chain_of(config)) if isinstance(one, Read)]
+        shards = [config.whole_shards(read).shards for read in reads]
         with TemporaryDirectory() as folder:
             folders = [f"{folder}/{number}" for number in range(len(shards))]
             for path in folders:

@@ -267,9 +267,8 @@ class Torch(OfDataLoader):
         """Yield what one rank yields, batch by batch; of the Trainer step by step."""
         torch, parts = library("torch", self.loader), self._parts(config)
         names: dict[str, Any] = {"rank": config.host, "world_size": config.num_hosts}
-        names["source"] = range(config.num_examples)
-        sources = self.names_of_sources(len(config.sources))
-        for name, source in zip(sources, config.sources.values(), strict=bool(config.sources)):
+        read = [*config.sources.values()] or [config]
+        for name, source in zip(self.names_of_sources(len(read)), read, strict=True):
             names[name] = source.indices
         streams = _has(parts, calls.IterableDataset)
         for one in parts:

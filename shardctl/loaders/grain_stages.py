@@ -22,7 +22,7 @@ from shardctl.loaders.grain_rows import ALL, NUM_SEEDS, Rows
 from shardctl.loaders.loader_sequence import LoaderConfig, even_share
 from shardctl.stages import part as parts
 from shardctl.stages import stages
-from shardctl.stages.stages import Mixture, Pipeline, Read
+from shardctl.stages.stages import Mixture, Pipeline
 
 Of = Literal["map", "iter", "any"]
 _DATASETS = {"map": "a MapDataset", "iter": "an IterDataset"}
@@ -78,9 +78,7 @@ class Reading:
     def _source(self, source: parts.Source) -> Rows:
         if isinstance(source, Merging):
             return source.rows(self)
-        known = self.config.sources.get(source) if isinstance(source, Read) else None
-        stored = range(self.config.num_examples) if known is None else known.indices
-        return rows.SourceRows(stored)
+        return rows.SourceRows(self.config.read_by(source).indices)
 
 
 @dataclass(frozen=True)

@@ -73,17 +73,8 @@ def chain_of(config: LoaderConfig) -> tuple[LoaderConfig, Pipeline]:
     if config.shares:
         strategy = STRATEGIES.get(config.host_by, "auto")
         stages.append(calls.SplitByNode(strategy=strategy))  # type: ignore[arg-type]
-    lengths, read, of = config.lengths, config.shard_lengths, config.file_format
-    source = LoaderSource(first=0, lengths=lengths, shard_lengths=read, file_format=of)
-    sources, chain = {Read(): source}, Pipeline(stages=tuple(stages))
+    sources, chain = {Read(): config}, Pipeline(stages=tuple(stages))
     return replace(config, streaming=config.streams, stages=chain, sources=sources), chain
-
-
-def runs_of(source: LoaderSource) -> tuple[range, ...]:
-    """Return the indices of each shard of a source, those without examples too."""
-    lengths = source.lengths if source.shard_lengths is None else source.shard_lengths
-    ends = source.first + np.cumsum(lengths)
-    return tuple(map(range, (ends - lengths).tolist(), ends.tolist()))
 
 
 # What `split_dataset_by_node` calls the ways to share.
@@ -156,7 +147,7 @@ class _Chain:
     def _read(self, source: LoaderSource) -> Stream:
         if not self._config.streams:
             return self._rows(source.indices)
-        shards = runs_of(source)
+        shards = source.shards
         cut = int((source.lengths != np.array([len(one) for one in shards if one])).sum())
         if cut:
             raise refused(
@@ -503,7 +494,7 @@ def _sequence(
     found: LoaderSequence
     if pipeline.never_ends:
         found = loader_sequence.Followed(
-            lambda: _followed(lambda turns: read(0, turns * block)),
+            _followed(lambda turns: read(0, turns * block)),
             epoch_size=config.num_examples,
             batches=config.batch is not None or batched,
             is_endless=True,

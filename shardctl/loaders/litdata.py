@@ -22,7 +22,6 @@ from shardctl.loaders.loader_sequence import (
     LoaderSequence,
     UnequalBatches,
     dealt_by_workers,
-    whole_shards,
 )
 from shardctl.stages import part as parts
 from shardctl.stages.stages import Mixture, Pipeline, Read
@@ -126,8 +125,8 @@ class _Chunks:
         if not isinstance(made, StreamingDataset):
             raise UsageError("an input of litdata is a reader behind which StreamingDataset stands")
         self.made, self._config = made, config
-        lengths, first = whole_shards(config, chain.source)
-        self.starts, self.sizes = first + np.cumsum(lengths) - lengths, lengths
+        source = config.whole_shards(chain.source)
+        self.starts, self.sizes = source.starts_of_shards, source.lengths_of_shards
         if made.item_shuffle_window is not None and not _is_from(config, _BLOCKS):
             raise UsageError(f"litdata {config.version} has no item_shuffle_window")
         self._subsample(made.subsample)

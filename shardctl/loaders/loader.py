@@ -55,17 +55,14 @@ class Loader:
     reads: module and function that return what an object of the library was made with, a
         `LoaderObject` of live, None of an object that is not its own. packages: the top-level
         packages of the types of such objects, by which it is asked.
-    on_tf_data: whether a tf.data pipeline reads: stages, seeds and options of tf.data have their
-        meaning, and TensorFlow hands the examples out. Of such a reader `rule` is "", since its
-        order is not one of indices.
-    has_blocks: whether files are read in turn, a block from each, so that their order and a shuffle
-        buffer are what mixes examples.
-    shares_in_modes: whether hosts may share in each of `HOST_MODES`; else the library has a way of
-        its own, `shares_by`.
+    on_tf_data: whether a tf.data pipeline reads, as by default: stages, seeds and options of
+        tf.data have their meaning, and TensorFlow hands the examples out. Files are read in turn, a
+        block from each, so that their order and a shuffle buffer are what mixes examples; hosts may
+        share in each of `HOST_MODES`, where another library has a way of its own, `shares_by`. Of
+        such a reader `rule` is "", since its order is not one of indices.
     shares_are_assumed: whether what is assumed of its order says how hosts share, and so how many
         examples each of them has.
     default_buffer: how many examples a stream is shuffled in by default.
-    is_default: who reads by default, so that answers need not name it.
     """
 
     name: LoaderName
@@ -87,11 +84,8 @@ class Loader:
     reads: str = ""
     packages: tuple[str, ...] = ()
     on_tf_data: bool = False
-    has_blocks: bool = False
-    shares_in_modes: bool = False
     shares_are_assumed: bool = False
     default_buffer: int | None = None
-    is_default: bool = False
 
     def sequence(self, config: LoaderConfig) -> LoaderSequence:
         """Return what one process yields.
@@ -219,9 +213,6 @@ _TFDS = Loader(
     takes=TFDS_CALLS,
     rule="",
     on_tf_data=True,
-    has_blocks=True,
-    shares_in_modes=True,
-    is_default=True,
 )
 _GRAIN = Loader(
     name="grain",

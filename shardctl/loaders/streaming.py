@@ -21,7 +21,6 @@ from shardctl.loaders.loader_sequence import (
     LoaderSequence,
     UnequalBatches,
     dealt_by_workers,
-    whole_shards,
 )
 from shardctl.stages import part as parts
 from shardctl.stages.stages import Mixture, Pipeline, Read
@@ -176,10 +175,10 @@ class Work:
             raise UsageError("a stream is a reader, or a reader and Stream(..)")
         if len(stages) > 1:
             raise UsageError("one Stream(..) stands behind a reader")
-        lengths, first = whole_shards(self._config, given.source)
-        lengths = lengths[lengths > 0]  # MosaicML writes no empty shard
-        starts = first + np.cumsum(lengths) - lengths
-        return (*stages, Stream())[0], lengths, starts  # type: ignore[return-value]
+        source = self._config.whole_shards(given.source)
+        lengths, starts = source.lengths_of_shards, source.starts_of_shards
+        kept = lengths > 0  # MosaicML writes no empty shard
+        return (*stages, Stream())[0], lengths[kept], starts[kept]  # type: ignore[return-value]
 
     def _set_world(self) -> None:
         """Set how many nodes there are, ranks on each, and which of them this is."""

@@ -12,6 +12,7 @@ DataLoaderDispatcher, prepare_data_loader), transformers/trainer.py and trainer_
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
@@ -33,16 +34,16 @@ from shardctl.loaders.loader_sequence import (
     Permutation,
     UnequalBatches,
     in_turn,
+    pieces_of,
 )
 from shardctl.loaders.torch_generator import Generator, check_seed, num_draws, seeded
 from shardctl.loaders.torch_stages import Row, Script
 from shardctl.stages.part import Stage
-from shardctl.stages.stages import Pipeline, Read
+from shardctl.stages.stages import Pipeline
 from shardctl.tfdata.shuffle_buffer import MAX_BUFFER
 
 _BASE_SEED = 2  # draws of 32 bits, for the `_base_seed` of an iteration
 _NUMBER = 2  # draws of a number of 64 bits, with which a sampler seeds a generator of its own
-_AT_ONCE = 1000  # elements of nodes
 _ITS_SEED = "the seed of the DataLoader's generator"
 _AS_THE_TRAINER = (
     "use_seedable_sampler=True, as the Trainer sets it; Accelerator() alone has another order, "
@@ -162,7 +163,7 @@ _PLACES = ("dataset", "sampler", "batch_sampler", "loader", "node")
 def _run(script: Script, chain: Pipeline) -> None:
     """Do what the calls of a chain do."""
     source, config = chain.source, script.config
-    script.elements = range(config.num_examples)
+    script.elements = config.read_by(source).indices
     if isinstance(source, calls.ConcatDataset | calls.MultiNodeWeightedSampler):
         for one in source.fed_by:
             made = Script(config=config, loader=script.loader, generators=script.generators)
@@ -172,8 +173,6 @@ def _run(script: Script, chain: Pipeline) -> None:
             script.elements = np.concatenate([np.array(one.elements) for one in script.inputs])
         else:
             script.mixture = source
-    elif isinstance(source, Read) and source in config.sources:
-        script.elements = config.sources[source].indices
     last = 0 if script.mixture is None else len(_PLACES) - 1
     for stage in chain.stages:
         assert isinstance(stage, calls.TorchStage)
@@ -545,23 +544,18 @@ def _followed(script: Script) -> LoaderSequence:
     if config.batch is not None:
         raise refused("{batch=} has no meaning for nodes; write Batcher there", batch=config.batch)
 
-    def pieces() -> Iterator[tuple[Int64s, Int64s, Int64s]]:
+    def epochs() -> Iterator[Iterator[list[int]]]:
         for epoch in range(-config.first_epoch, config.epochs):
             node.reset()
-            while some := [*islice(iter(node.next, None), _AT_ONCE)]:
-                if epoch >= 0:
-                    found = np.array([index for one in some for index in one], np.int64)
-                    sizes = np.array([len(one) for one in some], np.int64)
-                    yield found, sizes, np.full(len(found), epoch)
+            elements = iter(node.next, None)
+            if epoch >= 0:
+                yield elements
+            deque(elements, maxlen=0)  # those before draw as well
 
-    found = Followed(
-        pieces,
+    shuffles = script.row is not None and script.row.pieces is not None
+    return Followed(
+        pieces_of(epochs()),
         batches=node.is_batched,
-        shuffles=script.mixture is not None
-        or (script.row is not None and script.row.pieces is not None),
+        shuffles=script.mixture is not None or shuffles,
         is_endless=is_endless,
     )
-    if not is_endless:
-        epochs = found.epochs_at(np.arange(found.num_examples))
-        found.epoch_size = int(np.count_nonzero(epochs == 0))
-    return found

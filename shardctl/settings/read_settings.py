@@ -506,7 +506,7 @@ def unstated_reading(settings: ReadSettings, *, is_counted: bool, num_files: int
     """
     # Then neither the cycle nor the block changes the order, so nothing is assumed.
     in_order = settings.cycle == 1 or (num_files < 2 and not settings.repeat_files)
-    if in_order or not is_counted or not settings.reader.has_blocks:
+    if in_order or not is_counted or not settings.reader.on_tf_data:
         return None
     defaults = [] if settings.cycle is not None else [f"cycle {rules.DEFAULT_CYCLE}"]
     defaults += [f"block {settings.block}"] if isinstance(settings.block, _UnstatedBlock) else []
@@ -552,7 +552,7 @@ def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocum
     (16, True, True, None)
     """
     values = {setting: setting.value_in_force(settings, ordered=ordered) for setting in SETTINGS}
-    if settings.reader.is_default:
+    if settings.reader.on_tf_data:
         values[SETTING_BY_FIELD["loader"]] = None
     return {s.name: value for s, value in values.items() if value is not None or not s.is_rare}
 
