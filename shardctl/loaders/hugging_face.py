@@ -23,7 +23,13 @@ from shardctl.loaders import hugging_face_streams as streams
 from shardctl.loaders import loader_sequence
 from shardctl.loaders.hugging_face_streams import Elements, Node, Stream, indices, taken_in_turn
 from shardctl.loaders.loader import release_of
-from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource, in_turn
+from shardctl.loaders.loader_sequence import (
+    LoaderConfig,
+    LoaderSequence,
+    LoaderSource,
+    dealt_by_workers,
+    in_turn,
+)
 from shardctl.loaders.torch_generator import numbers_in
 from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import parts_of
@@ -476,7 +482,7 @@ def _sequence(
         deal = loader_sequence.Deal(first=row.start, size=config.whole_batches(len(row)))
         stored: dict[str, Any] = {"epochs": config.epochs, "permutation": None}
         return loader_sequence.Dealt(config.num_examples, deal, batch=config.batch, **stored)
-    block, drops = config.batch or 1, config.drop_remainder
+    block = config.batch or 1
     never = any(isinstance(part, calls.Shuffle) and part.set_epoch is False for part in parts)
     epochs = [0 if never else config.first_epoch + number for number in range(config.epochs)]
     # Workers without shards take no turn.
@@ -485,9 +491,7 @@ def _sequence(
     def read(number: int, most: int | None = None) -> tuple[Int64s, Int64s]:
         """Return the examples of an epoch, and how many of them each batch has."""
         rows = [one.read(most) for one in workers[number]]
-        if drops:  # with drop_last each worker drops its own last partial batch
-            rows = [row[: len(row) // block * block] for row in rows]
-        order, sizes = in_turn(rows, block)
+        order, sizes = dealt_by_workers(rows, block, drops=config.drop_remainder)
         examples, widths = chain.elements.examples(order)
         return examples, np.diff(np.cumsum([0, *widths])[np.cumsum([0, *sizes])])
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +19,7 @@ from shardctl.loaders.hugging_face_eras import DEFAULT_BUFFER
 
 if TYPE_CHECKING:
     from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence
+    from shardctl.stages.calls import Calls
 
 
 # How a Trainer shares an `IterableDataset`: accelerate/data_loader.py, DataLoaderDispatcher (one
@@ -94,7 +96,7 @@ class Loader:
             UsageError: the library refuses these settings, or the rule does not know them.
             UnpredictableOrderError: the order is nondeterministic.
         """
-        found: LoaderSequence = named(self.rule)(config)
+        found: LoaderSequence = named(self.rule)(replace(config, loader=self.name))
         return found
 
     def changed_between(self, old: str, new: str, pipeline: Mapping[str, object]) -> str:
@@ -260,7 +262,7 @@ _STATEFUL = Loader(
     stages=_TORCH.stages,
     in_stages=_TORCH.in_stages,
     shares_by=_TORCH.shares_by,
-    rule="shardctl.loaders.torch:stateful_sequence",
+    rule="shardctl.loaders.torch:torch_sequence",
     calls="shardctl.live.torch:Stateful",
     beside={"torch": _TORCH.proven},
 )
@@ -276,7 +278,7 @@ _ACCELERATE = Loader(
     stages=_TORCH.stages,
     in_stages=_TORCH.in_stages,
     shares_by="Accelerator",
-    rule="shardctl.loaders.torch:accelerate_sequence",
+    rule="shardctl.loaders.torch:torch_sequence",
     calls="shardctl.live.torch:Accelerate",
     beside={"torch": _TORCH.proven},
     drops_repeated="gather_for_metrics",
@@ -359,6 +361,36 @@ LOADERS: dict[str, Loader] = {
 # Whoever may read, so that `ReadSettings.reader` always is one of them.
 # ChainMap, not a copy: a loader that a test or a plugin adds to LOADERS is seen.
 READERS: Mapping[str, Loader] = ChainMap(LOADERS, {_TFDS.name: _TFDS})
+
+
+@cache
+def calls_of(loader: str) -> Calls:
+    """Return the calls of the stages of a loader, by their names (`stages/calls.py`).
+
+    They are the parts that its module defines (`Loader.stages`), and the sources whose examples are
+    counted; a loader without such a module has none.
+
+    >>> "sample_from_datasets" in calls_of("tfds")
+    True
+    """
+    # What no stages are written with loads nothing of them.
+    from shardctl.stages.calls import CALLS, Call
+    from shardctl.stages.part import Part
+    from shardctl.stages.stages import Counter, Generator, Range, Read
+
+    reader = READERS[loader]
+    if reader.on_tf_data:
+        return CALLS
+    parts = vars(import_module(reader.stages)).values() if reader.stages else ()
+    own = (
+        part
+        for part in parts
+        # Those that it defines, not those that it imports.
+        if isinstance(part, type) and issubclass(part, Part) and part.__module__ == reader.stages
+    )
+    named = [part for part in own if "name" in vars(part)]
+    made = map(Call.of_part, (Read, Range, Generator, Counter, *named))
+    return {call.name: call for call in made}
 
 
 # On which versions of a library the rule of its loader is proven.

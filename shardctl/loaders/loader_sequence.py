@@ -525,7 +525,7 @@ class LoaderConfig(LoaderSource):
 
     Its own shards are those that settings without a chain read.
 
-    version: of the library, whose rule it is to be.
+    loader, version: of the library whose rule it is to be; several loaders may have one rule.
     host, num_hosts: this process among those that share the examples; 0 of 1 where `shares` is not.
     first_epoch, epochs: which epochs are read, one after the other; how the library counts them
         (`set_epoch`, the iteration of an object, repetitions) is the rule's affair.
@@ -536,6 +536,7 @@ class LoaderConfig(LoaderSource):
     Settings that are not given are None or False.
     """
 
+    loader: str = ""
     version: str
     shuffle: bool | None = None
     seed: int | None = None

@@ -33,7 +33,7 @@ from shardctl.loaders.loader_sequence import (
     LoaderSequence,
     Permutation,
     UnequalBatches,
-    in_turn,
+    dealt_by_workers,
     pieces_of,
 )
 from shardctl.loaders.torch_generator import Generator, check_seed, num_draws, seeded
@@ -61,18 +61,24 @@ _WORKERS_END = (
 
 
 def torch_sequence(config: LoaderConfig) -> LoaderSequence:
-    """Return what one process of `torch.utils.data.DataLoader` yields."""
-    return _sequence(config, "torch")
+    """Return what one process yields.
 
-
-def stateful_sequence(config: LoaderConfig) -> LoaderSequence:
-    """Return what one process of torchdata's StatefulDataLoader, or of its nodes, yields."""
-    return _sequence(config, "stateful")
-
-
-def accelerate_sequence(config: LoaderConfig) -> LoaderSequence:
-    """Return what one process yields of a DataLoader that Accelerate, or the Trainer, prepared."""
-    return _sequence(config, "accelerate")
+    Of torchdata that of a StatefulDataLoader, or of nodes; of Accelerate that of a DataLoader which
+    it has prepared, or the Trainer.
+    """
+    loader = config.loader
+    if config.persistent_workers and not config.workers:
+        raise refused("{persistent_workers=True} needs {workers=N}, as torch says")
+    script = Script(config=config, loader=loader)
+    if config.stages is not None and config.global_seed is not None:
+        script.generators.append(Generator(check_seed(config.global_seed, "the global seed")))
+    _run(script, chain_of(config, loader))
+    if script.nodes or script.mixture is not None:
+        return _followed(script)
+    found = _dealt(script)
+    if config.stages is None:
+        found.assumptions = (*_assumed_of_settings(config, loader), *found.assumptions)
+    return found
 
 
 def chain_of(config: LoaderConfig, loader: str) -> Pipeline:
@@ -128,21 +134,6 @@ def _check_one_seed(config: LoaderConfig, own: str) -> None:
             f"--shuffle without a seed has another order in each run; give --shuffle-seed N, {own}"
             ", or --global-seed N, that of torch.manual_seed"
         )
-
-
-def _sequence(config: LoaderConfig, loader: str) -> LoaderSequence:
-    if config.persistent_workers and not config.workers:
-        raise refused("{persistent_workers=True} needs {workers=N}, as torch says")
-    script = Script(config=config, loader=loader)
-    if config.stages is not None and config.global_seed is not None:
-        script.generators.append(Generator(check_seed(config.global_seed, "the global seed")))
-    _run(script, chain_of(config, loader))
-    if script.nodes or script.mixture is not None:
-        return _followed(script)
-    found = _dealt(script)
-    if config.stages is None:
-        found.assumptions = (*_assumed_of_settings(config, loader), *found.assumptions)
-    return found
 
 
 def _assumed_of_settings(config: LoaderConfig, loader: str) -> tuple[str, ...]:
@@ -374,9 +365,7 @@ def _in_turn(
             deal, _ = _deal(script, len(each), batch, drops)
             streams[number] = each[_places(deal, len(each))]
         size = _share_of_batch(size, prepared, config.num_hosts)
-    if drops:
-        streams = [each[: len(each) // size * size] for each in streams]
-    places, sizes = in_turn(streams, size)
+    places, sizes = dealt_by_workers(streams, size, drops=drops)
     if prepared is not None and prepared.dispatch_batches:
         places, sizes = _dispatched(places, sizes, script, size, drops)
     return places, sizes, said

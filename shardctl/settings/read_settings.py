@@ -11,7 +11,7 @@ from shardctl.base.arguments import checked, keep_fields, made_kind, no_such_arg
 from shardctl.base.phrase import option
 from shardctl.base.text import counted
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.loaders.loader import LOADERS, READERS, Loader, LoaderName
+from shardctl.loaders.loader import LOADERS, READERS, Loader, LoaderName, calls_of
 from shardctl.settings import names
 from shardctl.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, HostBy, HostMode
@@ -164,7 +164,6 @@ class ReadSettings:
         reader = READERS.get(self.loader)
         if hasattr(given, "stages") or not (reader and (reader.on_tf_data or reader.stages)):
             return cast("Pipeline", given)  # what has no meaning is refused unread
-        from shardctl.loaders.vocabulary import calls_of
         from shardctl.stages.text import pipeline_of
 
         try:
@@ -174,7 +173,6 @@ class ReadSettings:
             raise UsageError(f"{option('stages', *shown, given=True)}: {error!s}") from None
 
     def _check_stages(self, stages: Pipeline) -> None:
-        from shardctl.loaders.vocabulary import calls_of
         from shardctl.settings.names import with_known_settings
         from shardctl.stages.pipelines import parts_of
 

@@ -13,9 +13,8 @@ import pytest
 
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
-from shardctl.loaders.loader import LOADERS, Loader, LoaderName
+from shardctl.loaders.loader import LOADERS, Loader, LoaderName, calls_of
 from shardctl.loaders.loader_sequence import Followed, LoaderConfig, LoaderSequence, pieces_of
-from shardctl.loaders.vocabulary import calls_of
 from shardctl.stages import part as parts
 from shardctl.stages.stages import Mixture, Pipeline, Read
 from tests.cli.conftest import Shardctl
