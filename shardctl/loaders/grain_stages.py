@@ -424,7 +424,7 @@ class LimitIterDataset(GrainStage):
 
     def rows(self, of: Rows, at: At) -> Rows:
         """Return the first elements."""
-        return rows.FirstRows(of, min(self.count, of.length))
+        return rows.SlicedRows(of, slice(self.count))
 
     def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
         """Return how many there are."""
@@ -546,7 +546,7 @@ class IndexSampler(GrainStage):
         found: Rows = rows.SlicedRows(of, slice(share.start, share.stop))
         if self.shuffle and self.seed is not None:
             found = rows.ShuffledRows(found, len(share), self.seed, wraps=True)
-        found = rows.FirstRows(rows.RepeatedRows(found, None, alike=False), size)
+        found = rows.SlicedRows(rows.RepeatedRows(found, None, alike=False), slice(size))
         return at.reading.of_worker(found)
 
     def shard(self, config: LoaderConfig) -> tuple[int, int]:
