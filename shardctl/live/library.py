@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from shardctl.base.arrays import Int64s
+from shardctl.base.install import missing
 from shardctl.base.tfds_rules import POSITIONS
 from shardctl.code import reader
 from shardctl.code.source import call, comment, keywords, literal, settings_code
 from shardctl.errors import UsageError
-from shardctl.loaders.loader import Loader, LoaderCall, Stop, missing
+from shardctl.loaders.loader import Loader, LoaderCall, Stop
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.order import Origin
@@ -302,7 +305,7 @@ class Library(ABC):
         try:
             exec("\n".join(lines), names)  # noqa: S102  # the lines that are shown, of literals
         except ImportError as error:
-            raise missing(self.loader, error) from error
+            raise missing(self.loader.title, self.loader.library, error) from error
 
 
 class OfDataLoader(Library):
@@ -380,6 +383,15 @@ def element_of(config: LoaderConfig) -> str:
     if config.stages is not None:
         return "element"
     return "example" if config.batch is None else "batch"
+
+
+def leaves(element: Any) -> Iterator[Any]:
+    """Yield the indices of an element, however they are put together."""
+    if isinstance(element, list | tuple) or np.ndim(element):
+        for one in element:
+            yield from leaves(one)
+    else:
+        yield element
 
 
 def refused(name: str, error: Exception) -> UsageError:

@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from shardctl.base.hooks import named
-from shardctl.errors import MissingDependencyError
 from shardctl.loaders.hugging_face_eras import DEFAULT_BUFFER
 
 if TYPE_CHECKING:
@@ -130,21 +129,10 @@ def library(module: str, loader: Loader) -> Any:
     Raises:
         MissingDependencyError: it is not installed; names the command that installs it.
     """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise missing(loader, error) from error
-
-
-def missing(loader: Loader, error: ImportError) -> MissingDependencyError:
-    """Return the error of a library that cannot be imported."""
     # Imported late: the start of a command does not pay for an error text.
-    from shardctl.base.install import to_install  # 2 ms
+    from shardctl.base.install import imported  # 2 ms
 
-    return MissingDependencyError(
-        f"{loader.title} is needed for this and cannot be imported ({error}); "
-        f"install it with: {to_install(loader.library)}"
-    )
+    return imported(module, loader.title, loader.library)
 
 
 @dataclass(frozen=True, kw_only=True)
