@@ -41,9 +41,9 @@ def grain_sequence(config: LoaderConfig) -> LoaderSequence:
     if config.stages is None:
         _check(config)
     chain = chain_of(config)
-    rows, behind = Reading(config=config).rows(chain), len(chain.stages)
-    if kind_of(chain, behind) == "map":
-        rows = iterated(rows, chain, behind)
+    rows = Reading(config=config).rows(chain)
+    if kind_of(chain) == "map":
+        rows = iterated(rows, chain)
     holds_several = any(isinstance(part, Batch | Zip) for part in parts_of(chain))
     return GrainSequence(rows, config, holds_several=holds_several)
 
