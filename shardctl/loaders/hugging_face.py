@@ -23,13 +23,7 @@ from shardctl.loaders import hugging_face_streams as streams
 from shardctl.loaders import loader_sequence
 from shardctl.loaders.hugging_face_streams import Elements, Node, Stream, indices, taken_in_turn
 from shardctl.loaders.loader import release_of
-from shardctl.loaders.loader_sequence import (
-    LoaderConfig,
-    LoaderSequence,
-    LoaderSource,
-    dealt_by_workers,
-    in_turn,
-)
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource
 from shardctl.loaders.torch_generator import numbers_in
 from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import parts_of
@@ -491,7 +485,7 @@ def _sequence(
     def read(number: int, most: int | None = None) -> tuple[Int64s, Int64s]:
         """Return the examples of an epoch, and how many of them each batch has."""
         rows = [one.read(most) for one in workers[number]]
-        order, sizes = dealt_by_workers(rows, block, drops=config.drop_remainder)
+        order, sizes = loader_sequence.dealt_by_workers(rows, block, drops=config.drop_remainder)
         examples, widths = chain.elements.examples(order)
         return examples, np.diff(np.cumsum([0, *widths])[np.cumsum([0, *sizes])])
 
@@ -560,7 +554,9 @@ def _epoch_by_epoch(
     elif config.batch is not None or batched:
         # Of examples only lengths are needed, so arrays of one byte an example stand in.
         steps = [
-            read(number)[1] if batched else in_turn([np.empty(n, np.int8) for n in each], block)[1]
+            read(number)[1]
+            if batched
+            else loader_sequence.in_turn([np.empty(n, np.int8) for n in each], block)[1]
             for number, each in enumerate(sizes)
         ]
         batches = loader_sequence.UnequalBatches(np.concatenate([streams.NONE, *steps]))

@@ -15,14 +15,9 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
+from shardctl.loaders import loader_sequence
 from shardctl.loaders.loader import release_of
-from shardctl.loaders.loader_sequence import (
-    EpochByEpoch,
-    LoaderConfig,
-    LoaderSequence,
-    UnequalBatches,
-    dealt_by_workers,
-)
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence
 from shardctl.stages import part as parts
 from shardctl.stages.stages import Mixture, Pipeline, Read
 
@@ -95,14 +90,16 @@ def _sequence(config: LoaderConfig) -> LoaderSequence:
         if mixture is not None:
             weights = mixture.weights or [one.num_alone() for one in inputs]
             mixed = [_mixed(each, weights, mixture) for each in zip(*rows, strict=True)]
-        return dealt_by_workers(mixed, batch)
+        return loader_sequence.dealt_by_workers(mixed, batch)
 
     # All epochs have as many items in as many batches.
     sizes = epoch(0)[1]
-    found = EpochByEpoch(
+    found = loader_sequence.EpochByEpoch(
         [int(sizes.sum())] * config.epochs,
         lambda number: epoch(number)[0],
-        batches=UnequalBatches(np.tile(sizes, config.epochs)) if config.batch else None,
+        batches=loader_sequence.UnequalBatches(np.tile(sizes, config.epochs))
+        if config.batch
+        else None,
         shuffles=any(one.made.shuffle for one in inputs),
     )
     if found.shuffles:

@@ -15,13 +15,8 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
-from shardctl.loaders.loader_sequence import (
-    EpochByEpoch,
-    LoaderConfig,
-    LoaderSequence,
-    UnequalBatches,
-    dealt_by_workers,
-)
+from shardctl.loaders import loader_sequence
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence
 from shardctl.stages import part as parts
 from shardctl.stages.stages import Mixture, Pipeline, Read
 from shardctl.tfdata.shuffle_buffer import MAX_BUFFER
@@ -114,10 +109,10 @@ def streaming_sequence(config: LoaderConfig) -> LoaderSequence:
     except ValueError as error:
         raise UsageError(f"MosaicML Streaming refuses these settings: {error}") from None
     sizes += sizes[-1:] * (config.epochs - len(sizes))
-    found = EpochByEpoch(
+    found = loader_sequence.EpochByEpoch(
         [int(one.sum()) for one in sizes],
         lambda epoch: work.epoch(epoch)[0],
-        batches=UnequalBatches(np.concatenate([np.empty(0, np.int64), *sizes])),
+        batches=loader_sequence.UnequalBatches(np.concatenate([np.empty(0, np.int64), *sizes])),
         shuffles=work.dataset.shuffle,
     )
     if work.dataset.local_world_size is None and config.num_hosts > 1:
@@ -244,7 +239,9 @@ class Work:
         mine = work.of_all(number, done)[self.node, self.rank]
         rows = [worker[worker >= 0] for worker in mine.reshape(self.workers, -1)]
         config = self._config
-        return dealt_by_workers(rows, config.batch or self.batch, drops=config.drop_remainder)
+        return loader_sequence.dealt_by_workers(
+            rows, config.batch or self.batch, drops=config.drop_remainder
+        )
 
     def of_all(self, epoch: int, done: int) -> Int64s:
         """Return the examples of an epoch: [nodes, ranks, workers, batches, batch], -1 for none."""

@@ -22,20 +22,9 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
 from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.loaders import loader_sequence
 from shardctl.loaders import torch_stages as calls
-from shardctl.loaders.loader_sequence import (
-    Deal,
-    Dealt,
-    EpochByEpoch,
-    EqualBatches,
-    Followed,
-    LoaderConfig,
-    LoaderSequence,
-    Permutation,
-    UnequalBatches,
-    dealt_by_workers,
-    pieces_of,
-)
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, Permutation
 from shardctl.loaders.torch_generator import Generator, check_seed, num_draws, seeded
 from shardctl.loaders.torch_stages import Row, Script
 from shardctl.stages.part import Stage
@@ -280,7 +269,7 @@ def _dealt(script: Script) -> LoaderSequence:
         size = None if batch is None else batch * script.steps
         is_whole = order is None or row.is_permutation
         if is_whole and isinstance(script.elements, range) and script.elements == range(row.size):
-            found: LoaderSequence = Dealt(
+            found: LoaderSequence = loader_sequence.Dealt(
                 row.size, deal, epochs=config.epochs, permutation=order, batch=size
             )
             found.assumptions = said
@@ -297,26 +286,28 @@ def _dealt(script: Script) -> LoaderSequence:
     def epoch(number: int) -> Int64s:
         return elements[places if order is None else order(number)[places]]
 
-    batches: EqualBatches | UnequalBatches | None = None
+    batches: loader_sequence.EqualBatches | loader_sequence.UnequalBatches | None = None
     if sizes is not None and batch is not None:
         steps = np.add.reduceat(sizes, np.arange(0, len(sizes), script.steps)) if kept else sizes
-        batches = UnequalBatches(np.tile(steps, config.epochs))
+        batches = loader_sequence.UnequalBatches(np.tile(steps, config.epochs))
     elif batch is not None:
-        batches = EqualBatches(kept, batch * script.steps, epochs=config.epochs)
+        batches = loader_sequence.EqualBatches(kept, batch * script.steps, epochs=config.epochs)
     shuffles = order is not None
-    found = EpochByEpoch([kept] * config.epochs, epoch, batches=batches, shuffles=shuffles)
+    found = loader_sequence.EpochByEpoch(
+        [kept] * config.epochs, epoch, batches=batches, shuffles=shuffles
+    )
     found.is_uniform, found.assumptions = shuffles and row.is_permutation, said
     return found
 
 
-def _places(deal: Deal, n: int) -> Int64s:
+def _places(deal: loader_sequence.Deal, n: int) -> Int64s:
     """Return the places among n that a deal has; those behind the end are filled from the start."""
     return deal.places(np.arange(deal.size)) % max(n, 1)
 
 
 def _deal(
     script: Script, n: int, batch: int | None = None, drops: bool = False
-) -> tuple[Deal, int | None]:
+) -> tuple[loader_sequence.Deal, int | None]:
     """Return which of n places a process is dealt, and the size of its batches."""
     config, prepared = script.config, script.prepared
     host, count, drops_rest = script.share
@@ -324,7 +315,7 @@ def _deal(
         size = n // count if drops_rest else -(-n // count)
         if drops and batch is not None:
             size = size // batch * batch
-        return Deal(host=host, num_hosts=count, size=size), batch
+        return loader_sequence.Deal(host=host, num_hosts=count, size=size), batch
     host, count = config.host, config.num_hosts
     # Whole batches are dealt, or pieces of them.
     block = _share_of_batch(batch, prepared, count)
@@ -334,7 +325,7 @@ def _deal(
         # An incomplete round is filled from the start of the epoch, streams always.
         fills = prepared.even_batches or script.stream is not None
         size += block if fills else min(max(left - host * block, 0), block)
-    return Deal(host=host, num_hosts=count, block=block, size=size), block
+    return loader_sequence.Deal(host=host, num_hosts=count, block=block, size=size), block
 
 
 def _share_of_batch(batch: int, prepared: calls.Prepare, count: int) -> int:
@@ -365,7 +356,7 @@ def _in_turn(
             deal, _ = _deal(script, len(each), batch, drops)
             streams[number] = each[_places(deal, len(each))]
         size = _share_of_batch(size, prepared, config.num_hosts)
-    places, sizes = dealt_by_workers(streams, size, drops=drops)
+    places, sizes = loader_sequence.dealt_by_workers(streams, size, drops=drops)
     if prepared is not None and prepared.dispatch_batches:
         places, sizes = _dispatched(places, sizes, script, size, drops)
     return places, sizes, said
@@ -542,8 +533,8 @@ def _followed(script: Script) -> LoaderSequence:
             deque(elements, maxlen=0)  # those before draw as well
 
     shuffles = script.row is not None and script.row.pieces is not None
-    return Followed(
-        pieces_of(epochs()),
+    return loader_sequence.Followed(
+        loader_sequence.pieces_of(epochs()),
         batches=node.is_batched,
         shuffles=script.mixture is not None or shuffles,
         is_endless=is_endless,
