@@ -49,9 +49,10 @@ class HuggingFace(OfDataLoader):
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process yields of all epochs, batch by batch."""
         names = self.objects(config)
-        for examples in self.epochs(config, names):
-            # A batch that the chain makes is a list.
-            yield np.array([*leaves([example[_COLUMN] for example in examples])], np.int64)
+        for epoch in self.epochs(config, names):
+            for examples in epoch:
+                # A batch that the chain makes is a list.
+                yield np.array([*leaves([example[_COLUMN] for example in examples])], np.int64)
 
     def objects(self, config: LoaderConfig) -> dict[str, Any]:
         """Return the objects that the lines of code make, by their names."""

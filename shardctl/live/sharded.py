@@ -72,14 +72,12 @@ class _OfShards(OfDataLoader):
                 self.run(self.made(config), names)
             except (ValueError, RuntimeError) as error:
                 raise refused(self.loader.title, error) from error
-            self.skip_epochs(config, names)
-            for batch in self.epochs(config, names):
-                found = batch["index"] if isinstance(batch, Mapping) else batch
-                yield np.atleast_1d(np.asarray(found, np.int64))
-
-    def skip_epochs(self, config: LoaderConfig, names: dict[str, Any]) -> None:
-        """Go to the first epoch that is read."""
-        names["loader"].current_epoch = config.first_epoch
+            if not self.iterates_before(config):
+                names["loader"].current_epoch = config.first_epoch
+            for epoch in self.epochs(config, names):
+                for batch in epoch:
+                    found = batch["index"] if isinstance(batch, Mapping) else batch
+                    yield np.atleast_1d(np.asarray(found, np.int64))
 
     def calls(self, config: LoaderConfig, stop: Stop) -> tuple[LoaderCall, ...]:
         """Return how many iterations come before, which the object counts, and what is skipped."""
@@ -315,11 +313,9 @@ class WebDataset(_OfShards):
         urls = [[f"{shard.start}:{shard.stop}" for shard in read] for read in shards]
         return {"wds": wds, "random": random, "urls": urls}
 
-    def skip_epochs(self, config: LoaderConfig, names: dict[str, Any]) -> None:
-        """Iterate the epochs before, which draw as well."""
-        for _ in range(config.first_epoch):
-            for _ in names["loader"]:
-                pass
+    def iterates_before(self, config: LoaderConfig) -> bool:
+        """Whether epochs before are iterated: what draws goes on where it stopped."""
+        return True
 
     def imports(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the imports."""

@@ -293,17 +293,10 @@ class Torch(OfDataLoader):
                 self.run(self.made(config), names)
             except (ValueError, RuntimeError) as error:  # the latter of older versions
                 raise refused("PyTorch", error) from error
-            setter = names.get(self.epoch_setter(config))
-            # Without set_epoch, earlier epochs are iterated, as their draws move the generator.
-            for epoch in range(
-                0 if setter is None else config.first_epoch, config.first_epoch + config.epochs
-            ):
-                if setter is not None:
-                    setter.set_epoch(epoch)
-                found = map(_indices, names["loader"])
+            for epoch in self.epochs(config, names):
+                found = map(_indices, epoch)
                 while step := [*islice(found, steps)]:
-                    if epoch >= config.first_epoch:
-                        yield np.concatenate(step)
+                    yield np.concatenate(step)
 
     def _parts(self, config: LoaderConfig) -> list[Part]:
         return [*parts_of(chain_of(config, self.loader.name))]

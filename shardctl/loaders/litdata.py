@@ -88,7 +88,8 @@ def _sequence(config: LoaderConfig) -> LoaderSequence:
         rows = [one.of_workers(counted) for one in inputs]
         mixed = rows[0]
         if mixture is not None:
-            weights = mixture.weights or [one.num_alone() for one in inputs]
+            # By default as many as a rank has without workers, in batches of 1.
+            weights = mixture.weights or [int(np.ptp(one.bounds(1, 1))) for one in inputs]
             mixed = [_mixed(each, weights, mixture) for each in zip(*rows, strict=True)]
         return loader_sequence.dealt_by_workers(mixed, batch)
 
@@ -154,11 +155,7 @@ class _Chunks:
         if not len(self.sizes):
             raise UsageError(f"StreamingDataset: subsample={self.made.subsample} leaves no item")
 
-    def num_alone(self) -> int:
-        """Return how many items a rank has without workers, in batches of 1."""
-        return int(np.ptp(self._bounds(1, 1)))
-
-    def _bounds(self, workers: int, batch: int) -> Int64s:
+    def bounds(self, workers: int, batch: int) -> Int64s:
         """Return where among all items in a row those of each worker of the rank begin, and end."""
         world, total = self._config.num_hosts, int(self.sizes.sum())
         rank, drops = self._config.host, self.made.drop_last
@@ -179,7 +176,7 @@ class _Chunks:
         if self.made.shuffle:
             order = np.random.RandomState([seed, epoch]).permutation(count)
         ends = np.cumsum(self.sizes[order])
-        bounds = self._bounds(max(config.workers, 1), config.batch or 1).tolist()
+        bounds = self.bounds(max(config.workers, 1), config.batch or 1).tolist()
         found = []
         for low, high in pairwise(bounds):
             first, last = np.searchsorted(ends, [low, high - 1], side="right").tolist()
