@@ -11,9 +11,9 @@ from typing import Any
 
 from shardctl.base.columns import RecordStream, listed
 from shardctl.base.hooks import named
-from shardctl.base.install import to_install
+from shardctl.base.install import imported
 from shardctl.base.text import either, printable, quoted, utf8
-from shardctl.errors import MissingDependencyError, UsageError
+from shardctl.errors import UsageError
 from shardctl.files.atomic import new_file
 from shardctl.metadata.index.answer import check_yaml
 
@@ -159,13 +159,7 @@ def to_pandas(answer: Any) -> Any:
     Raises:
         MissingDependencyError: pandas is not installed.
     """
-    try:
-        import pandas
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"pandas is needed for to_pandas and cannot be imported ({error}); install it with: "
-            f"{to_install('pandas')}"
-        ) from error
+    pandas = imported("pandas", "pandas", "pandas", needs="to_pandas")
     found = table_of(answer)
     columns: list[list[Any]] = [[] for _ in found.fields]
     for count, cells in found.pieces():

@@ -6,6 +6,10 @@ import os
 import shlex
 import shutil
 import sys
+from importlib import import_module
+from typing import Any
+
+from shardctl.errors import MissingDependencyError
 
 # What the extras of pyproject.toml ask for: packages by name, with the oldest version.
 _OLDEST = (  # noqa: SIM905  # a list would take a line for each
@@ -34,3 +38,25 @@ def to_install(*packages: str) -> str:
     found = shutil.which("python") or ""
     is_first = os.path.dirname(found) == os.path.dirname(python)
     return f"{'python' if is_first else shlex.quote(python)} -m pip install {wanted}"
+
+
+def imported(module: str, title: str, package: str, *, needs: str = "this") -> Any:
+    """Return a module, imported now; `title` is what people call what has it.
+
+    Raises:
+        MissingDependencyError: it is not installed; names the command that installs it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise missing(title, package, error, needs=needs) from error
+
+
+def missing(
+    title: str, package: str, error: ImportError, *, needs: str = "this"
+) -> MissingDependencyError:
+    """Return the error of a library that cannot be imported."""
+    return MissingDependencyError(
+        f"{title} is needed for {needs} and cannot be imported ({error}); "
+        f"install it with: {to_install(package)}"
+    )

@@ -270,8 +270,7 @@ def stages(ctx: Any, incomplete: str) -> list[str]:
 
     They are the calls of the loader that is typed, else of that of the shardctl.yaml.
     """
-    from shardctl.loaders.loader import READERS
-    from shardctl.loaders.vocabulary import calls_of
+    from shardctl.loaders.loader import READERS, calls_of
     from shardctl.metadata.project_file import find_project
 
     loader = ctx.params.get("loader")

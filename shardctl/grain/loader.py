@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -10,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arguments import checked
-from shardctl.base.install import to_install
+from shardctl.base.install import imported
 from shardctl.base.text import printable
-from shardctl.errors import MissingDependencyError, UsageError
+from shardctl.errors import UsageError
 from shardctl.grain.states import (
     ELASTIC,
     Deal,
@@ -368,13 +367,7 @@ def fit_epochs(dataset: object) -> Any:
             "dataset: what shardctl.grain.data_loader, map_dataset or Sampler returned is needed, "
             "before Grain's own map, batch and to_iter_dataset"
         )
-    try:
-        callbacks = importlib.import_module("keras").callbacks
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"Keras is needed for this and cannot be imported ({error}); "
-            f"install it with: {to_install('keras')}"
-        ) from error
+    callbacks = imported("keras", "Keras", "keras").callbacks
 
     class FitEpochs(callbacks.Callback):  # type: ignore[misc, name-defined]
         """Goes to the order of each epoch before Keras makes its iterator."""

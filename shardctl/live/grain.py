@@ -18,7 +18,7 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.code.source import call, keywords, literal
 from shardctl.errors import UsageError
-from shardctl.live.library import Library, LoaderObject, reader_of, refused
+from shardctl.live.library import Library, LoaderObject, leaves, reader_of, refused
 from shardctl.loaders import grain_stages as ast
 from shardctl.loaders.grain_stages import chain_of
 from shardctl.loaders.grain_states import state_of
@@ -64,7 +64,7 @@ def stacked(indices):
             if config.stages is None and config.batch is None:
                 # Single examples are compared in pieces; an empty piece ends the iteration.
                 pieces = iter(lambda: [*islice(iterator, _PIECE)], [])
-            yield from (np.array([*_leaves(piece)], np.int64) for piece in pieces)
+            yield from (np.array([*leaves(piece)], np.int64) for piece in pieces)
         except (TypeError, ValueError, ZeroDivisionError) as error:
             raise refused("Grain", error) from error
         finally:
@@ -93,7 +93,7 @@ def stacked(indices):
             "map_with_index_transform": lambda index, element: element,
             "random_map_transform": lambda element, rng: element,
             "in_list": list,
-            "source": range(config.num_examples),
+            "source": config.indices,
             **{name: config.sources[read].indices for read, name in code.sources.items()},
             **{
                 name: kept and Passing(kept(ast.Filter(kept=path)))
@@ -528,15 +528,6 @@ def _unknown(made: Any, why: str = "") -> UsageError:
 def _numbered(name: str) -> Iterator[str]:
     yield name
     yield from (f"{name}_{number}" for number in count(2))
-
-
-def _leaves(element: Any) -> Iterator[int]:
-    """Yield the examples of an element, however they are put together."""
-    if isinstance(element, tuple | list | np.ndarray):
-        for one in element:
-            yield from _leaves(one)
-    else:
-        yield element
 
 
 def _close(iterator: Any) -> None:

@@ -15,9 +15,16 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted
 from shardctl.code.source import call, comment, keywords, literal
 from shardctl.errors import UsageError
-from shardctl.live.library import DATA_LOADER, LoaderObject, OfDataLoader, element_of, reader_of
+from shardctl.live.library import (
+    DATA_LOADER,
+    LoaderObject,
+    OfDataLoader,
+    element_of,
+    leaves,
+    reader_of,
+)
 from shardctl.loaders import hugging_face_stages as stages
-from shardctl.loaders.hugging_face import SLICE, chain_of, runs_of, stream_of
+from shardctl.loaders.hugging_face import SLICE, chain_of, stream_of
 from shardctl.loaders.hugging_face_eras import era_of, is_read, of_tables
 from shardctl.loaders.loader import LOADERS, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSource, even_share
@@ -42,8 +49,10 @@ class HuggingFace(OfDataLoader):
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process yields of all epochs, batch by batch."""
         names = self.objects(config)
-        for examples in self.epochs(config, names):
-            yield np.array(_flat([example[_COLUMN] for example in examples]), np.int64)
+        for epoch in self.epochs(config, names):
+            for examples in epoch:
+                # A batch that the chain makes is a list.
+                yield np.array([*leaves([example[_COLUMN] for example in examples])], np.int64)
 
     def objects(self, config: LoaderConfig) -> dict[str, Any]:
         """Return the objects that the lines of code make, by their names."""
@@ -153,7 +162,7 @@ class HuggingFace(OfDataLoader):
         if not config.streams:
             return datasets.Dataset.from_dict({_COLUMN: source.indices})
         # A generator gets its shards in a list.
-        read = {"shards": list(runs_of(source))}
+        read = {"shards": list(source.shards)}
         if not of_tables(config):
             return datasets.IterableDataset.from_generator(_rows, gen_kwargs=read)
         made = library("datasets.iterable_dataset", self.loader)
@@ -238,13 +247,6 @@ def _passes(config: LoaderConfig, stage: Any) -> Any:
     assert config.kept is not None
     kept = config.kept(stage)
     return lambda example: bool(kept(np.array([example[_COLUMN]]))[0])
-
-
-def _flat(indices: Any) -> list[int]:
-    """Return the indices of an element; a batch that the chain makes is a list of them."""
-    if not isinstance(indices, list):
-        return [int(indices)]
-    return [index for one in indices for index in _flat(one)]
 
 
 class _BatchesOfLists:

@@ -402,8 +402,8 @@ def check_source(source: Any, order: KeyOrder) -> None:
 
 def _check_files(source: Any, info: Any, order: KeyOrder) -> None:
     split = next(iter(info.splits)) if source.split is None else source.split
-    theirs = [*_pieces_of_source(info.splits[split].file_instructions, info.file_format)]
-    ours = [*_pieces(order)]
+    theirs = [*_pieces(info.splits[split].file_instructions, info.file_format)]
+    ours = [*_pieces(reads_of(order.dataset, order.planned.ranges), order.dataset.file_format)]
     if theirs == ours:
         return
     # Both lists to the end of the longer one, so that a missing file differs as well.
@@ -420,30 +420,15 @@ def _shown(piece: tuple[str, int, int, int] | None) -> str:
     return "none" if piece is None else f"{printable(piece[0])} of {counted(piece[3], 'example')}"
 
 
-def _pieces_of_source(instructions: Any, file_format: Any) -> Iterator[tuple[str, int, int, int]]:
+def _pieces(instructions: Any, file_format: Any) -> Iterator[tuple[str, int, int, int]]:
     suffix = str(getattr(file_format, "value", file_format))
     # A negative `take` of TFDS means all that is left of the shard.
     for one in instructions:
         size = one.examples_in_shard
         if take := size - one.skip if one.take < 0 else one.take:
             # Copies in two formats differ in the suffix of their file names.
-            yield _without(basename(str(one.filename)), suffix), one.skip, take, size
-
-
-def _pieces(order: KeyOrder) -> Iterator[tuple[str, int, int, int]]:
-    suffix = order.dataset.file_format
-    for one in reads_of(order.dataset, order.planned.ranges):
-        if one.take:
-            yield _without(one.filename, suffix), one.skip, one.take, one.examples_in_shard
-
-
-def _without(name: str, suffix: str) -> str:
-    """Return the name of a file without its format, in which two copies differ.
-
-    >>> _without("toy-train.array_record-00000-of-00001", "array_record")
-    'toy-train.*-00000-of-00001'
-    """
-    return name.replace(f".{suffix}", ".*")
+            name = basename(str(one.filename)).replace(f".{suffix}", ".*")
+            yield name, one.skip, take, size
 
 
 # Examples with the types of their features: a data source yields Python numbers without.

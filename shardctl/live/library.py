@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from shardctl.base.arrays import Int64s
+from shardctl.base.install import missing
 from shardctl.base.tfds_rules import POSITIONS
 from shardctl.code import reader
 from shardctl.code.source import call, comment, keywords, literal, settings_code
 from shardctl.errors import UsageError
-from shardctl.loaders.loader import Loader, LoaderCall, Stop, missing
+from shardctl.loaders.loader import Loader, LoaderCall, Stop
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.order import Origin
@@ -213,7 +217,8 @@ class Library(ABC):
         config = order.config
         yield in_order([*self.imports(config), *self.imports_of_data(order)])
         yield self.data(spec, order)
-        yield host_lines(config)
+        here = f"rank, world_size = {config.host}, {config.num_hosts}"
+        yield ("# Which of the processes this is: 0 is the first.", here) if config.shares else ()
         yield self.made(config)
         yield self.loop(config)
 
@@ -302,7 +307,7 @@ class Library(ABC):
         try:
             exec("\n".join(lines), names)  # noqa: S102  # the lines that are shown, of literals
         except ImportError as error:
-            raise missing(self.loader, error) from error
+            raise missing(self.loader.title, self.loader.library, error) from error
 
 
 class OfDataLoader(Library):
@@ -349,20 +354,22 @@ class OfDataLoader(Library):
         }
         return {name: literal(value) for name, value in given.items() if value}
 
-    def epochs(self, config: LoaderConfig, names: dict[str, Any]) -> Iterator[Any]:
-        """Yield what `loader` of `names` yields of the epochs, as `loop` does."""
-        setter = names.get(self.epoch_setter(config))
-        for epoch in range(config.first_epoch, config.first_epoch + config.epochs):
+    def iterates_before(self, config: LoaderConfig) -> bool:
+        """Whether epochs before the first that is read are iterated, since they draw as well."""
+        return self.draws_on(config)
+
+    def epochs(self, config: LoaderConfig, names: dict[str, Any]) -> Iterator[Iterator[Any]]:
+        """Yield what `loader` of `names` yields of each epoch, as `loop` does."""
+        setter, first = names.get(self.epoch_setter(config)), config.first_epoch
+        before = self.iterates_before(config)
+        for epoch in range(0 if before else first, first + config.epochs):
             if setter is not None:
                 setter.set_epoch(epoch)
-            yield from names["loader"]
-
-
-def host_lines(config: LoaderConfig) -> Iterator[str]:
-    """Yield which process this is, where several share the examples."""
-    if config.shares:
-        yield "# Which of the processes this is: 0 is the first."
-        yield f"rank, world_size = {config.host}, {config.num_hosts}"
+            elements = iter(names["loader"])
+            if epoch >= first:
+                yield elements
+            else:
+                deque(elements, maxlen=0)
 
 
 def _origins(spec: str, order: LoaderOrder) -> list[Origin]:
@@ -380,6 +387,15 @@ def element_of(config: LoaderConfig) -> str:
     if config.stages is not None:
         return "element"
     return "example" if config.batch is None else "batch"
+
+
+def leaves(element: Any) -> Iterator[Any]:
+    """Yield the indices of an element, however they are put together."""
+    if isinstance(element, list | tuple) or np.ndim(element):
+        for one in element:
+            yield from leaves(one)
+    else:
+        yield element
 
 
 def refused(name: str, error: Exception) -> UsageError:

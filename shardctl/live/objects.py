@@ -15,7 +15,7 @@ from shardctl.base.progress import WATCHING
 from shardctl.base.text import counted
 from shardctl.dataset.dataset import as_dataset
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.live.library import LoaderObject
+from shardctl.live.library import LoaderObject, leaves
 from shardctl.live.process import in_pieces
 from shardctl.live.verify import compared
 from shardctl.loaders.loader import LOADERS, library_of
@@ -161,7 +161,7 @@ class _Elements:
         for element in self._value:
             rows = [element]
             if self._is_over_indices:
-                rows = [*_leaves(element)]
+                rows = [*leaves(element)]
             elif order.has_steps:
                 there = order.num_steps is None or step < order.num_steps
                 rows = rows_of(element, len(order.positions_in_step(step)) if there else 0)
@@ -229,15 +229,6 @@ def rows_of(element: Any, width: int) -> list[Any]:
     while array.ndim > 1 and len(array) != width and array.shape[0] * array.shape[1] <= width:
         array = array.reshape(-1, *array.shape[2:])
     return [row.item() if not np.ndim(row) and hasattr(row, "item") else row for row in array]
-
-
-def _leaves(element: Any) -> Iterator[Any]:
-    """Yield the indices of an element, however they are put together."""
-    if isinstance(element, list | tuple) or np.ndim(element):
-        for one in element:
-            yield from _leaves(one)
-    else:
-        yield element
 
 
 def _length(value: Any) -> int:

@@ -28,7 +28,7 @@ from shardctl.errors import UsageError
 from shardctl.live.library import LoaderObject, OfDataLoader, element_of, refused
 from shardctl.loaders import litdata, streaming, webdataset
 from shardctl.loaders.loader import LoaderCall, Stop, library
-from shardctl.loaders.loader_sequence import LoaderConfig, ranges_of_shards
+from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.part import Part, said_of
@@ -59,14 +59,10 @@ class _OfShards(OfDataLoader):
     def prepare(self, config: LoaderConfig, shards: Any, folders: list[str]) -> Any:
         """Return names for `made` that make what yields indices: of `folders` each has an input."""
 
-    def shards_of(self, config: LoaderConfig) -> list[list[range]]:
-        """Return the indices of the examples of each shard of each reader."""
-        reads = [one for one in parts_of(self.rule.chain_of(config)) if isinstance(one, Read)]
-        return [ranges_of_shards(config, read) for read in reads]
-
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process yields, batch by batch."""
-        shards = self.shards_of(config)
+        reads = [one for one in parts_of(self.rule.chain_of(config)) if isinstance(one, Read)]
+        shards = [config.whole_shards(read).shards for read in reads]
         with TemporaryDirectory() as folder:
             folders = [f"{folder}/{number}" for number in range(len(shards))]
             for path in folders:
@@ -76,14 +72,12 @@ class _OfShards(OfDataLoader):
                 self.run(self.made(config), names)
             except (ValueError, RuntimeError) as error:
                 raise refused(self.loader.title, error) from error
-            self.skip_epochs(config, names)
-            for batch in self.epochs(config, names):
-                found = batch["index"] if isinstance(batch, Mapping) else batch
-                yield np.atleast_1d(np.asarray(found, np.int64))
-
-    def skip_epochs(self, config: LoaderConfig, names: dict[str, Any]) -> None:
-        """Go to the first epoch that is read."""
-        names["loader"].current_epoch = config.first_epoch
+            if not self.iterates_before(config):
+                names["loader"].current_epoch = config.first_epoch
+            for epoch in self.epochs(config, names):
+                for batch in epoch:
+                    found = batch["index"] if isinstance(batch, Mapping) else batch
+                    yield np.atleast_1d(np.asarray(found, np.int64))
 
     def calls(self, config: LoaderConfig, stop: Stop) -> tuple[LoaderCall, ...]:
         """Return how many iterations come before, which the object counts, and what is skipped."""
@@ -319,11 +313,9 @@ class WebDataset(_OfShards):
         urls = [[f"{shard.start}:{shard.stop}" for shard in read] for read in shards]
         return {"wds": wds, "random": random, "urls": urls}
 
-    def skip_epochs(self, config: LoaderConfig, names: dict[str, Any]) -> None:
-        """Iterate the epochs before, which draw as well."""
-        for _ in range(config.first_epoch):
-            for _ in names["loader"]:
-                pass
+    def iterates_before(self, config: LoaderConfig) -> bool:
+        """Whether epochs before are iterated: what draws goes on where it stopped."""
+        return True
 
     def imports(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the imports."""

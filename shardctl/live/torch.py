@@ -267,9 +267,8 @@ class Torch(OfDataLoader):
         """Yield what one rank yields, batch by batch; of the Trainer step by step."""
         torch, parts = library("torch", self.loader), self._parts(config)
         names: dict[str, Any] = {"rank": config.host, "world_size": config.num_hosts}
-        names["source"] = range(config.num_examples)
-        sources = self.names_of_sources(len(config.sources))
-        for name, source in zip(sources, config.sources.values(), strict=bool(config.sources)):
+        read = [*config.sources.values()] or [config]
+        for name, source in zip(self.names_of_sources(len(read)), read, strict=True):
             names[name] = source.indices
         streams = _has(parts, calls.IterableDataset)
         for one in parts:
@@ -294,17 +293,10 @@ class Torch(OfDataLoader):
                 self.run(self.made(config), names)
             except (ValueError, RuntimeError) as error:  # the latter of older versions
                 raise refused("PyTorch", error) from error
-            setter = names.get(self.epoch_setter(config))
-            # Without set_epoch, earlier epochs are iterated, as their draws move the generator.
-            for epoch in range(
-                0 if setter is None else config.first_epoch, config.first_epoch + config.epochs
-            ):
-                if setter is not None:
-                    setter.set_epoch(epoch)
-                found = map(_indices, names["loader"])
+            for epoch in self.epochs(config, names):
+                found = map(_indices, epoch)
                 while step := [*islice(found, steps)]:
-                    if epoch >= config.first_epoch:
-                        yield np.concatenate(step)
+                    yield np.concatenate(step)
 
     def _parts(self, config: LoaderConfig) -> list[Part]:
         return [*parts_of(chain_of(config, self.loader.name))]

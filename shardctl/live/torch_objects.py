@@ -73,17 +73,14 @@ class _Reading:
         is_stateful = any(of.__name__ == "StatefulDataLoader" for of in type(made).__mro__)
         _check_type(made, ("torch.utils.data", "torchdata.stateful_dataloader"))
         loader = "stateful" if is_stateful else "torch"
-        streams = _of_hugging_face(made.dataset)
-        if streams is not None:
-            return self._stream(made, streams)
+        if type(made.dataset).__module__.startswith("datasets.") and _streams(made.dataset):
+            # A stream of Hugging Face, with the workers and batches of its DataLoader.
+            found: LoaderObject = named(LOADERS["hf"].reads)(made.dataset)
+            own = {"batch": made.batch_size, "drop_remainder": made.drop_last}
+            own["workers"] = made.num_workers
+            return replace(found, settings={**found.settings, **_given(own)})
         source, stages = self._loader(made, is_stateful=is_stateful)
         return self.object(loader, source, stages)
-
-    def _stream(self, made: Any, found: LoaderObject) -> LoaderObject:
-        """Return a stream of Hugging Face with the workers and batches of its DataLoader."""
-        own = {"batch": made.batch_size, "drop_remainder": made.drop_last}
-        own["workers"] = made.num_workers
-        return replace(found, settings={**found.settings, **_given(own)})
 
     def _loader(self, made: Any, *, is_stateful: bool) -> tuple[Source, list[Stage]]:
         """Return the source and the stages of a DataLoader; settings are noted."""
@@ -327,13 +324,6 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
 
 def _behind(pipeline: Pipeline, *stages: Stage) -> Pipeline:
     return Pipeline(source=pipeline.source, stages=(*pipeline.stages, *stages))
-
-
-def _of_hugging_face(dataset: Any) -> LoaderObject | None:
-    """Return a stream of Hugging Face, read by the loader that knows it."""
-    is_stream = type(dataset).__module__.startswith("datasets.") and _streams(dataset)
-    reads = LOADERS["hf"].reads
-    return named(reads)(dataset) if is_stream and reads else None
 
 
 def _streams(dataset: Any) -> bool:

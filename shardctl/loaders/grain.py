@@ -12,17 +12,9 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import option, refused
 from shardctl.errors import UsageError
+from shardctl.loaders import grain_stages as ast
 from shardctl.loaders.grain_rows import NUM_SEEDS, Rows, joined
 from shardctl.loaders.grain_shuffle import is_permutation
-from shardctl.loaders.grain_stages import (
-    Batch,
-    Reading,
-    Zip,
-    chain_of,
-    iterated,
-    kind_of,
-    reads_map_dataset,
-)
 from shardctl.loaders.loader_sequence import ENDLESS, Batches, LoaderConfig, LoaderSequence
 from shardctl.stages.pipelines import parts_of
 
@@ -40,11 +32,11 @@ def grain_sequence(config: LoaderConfig) -> LoaderSequence:
     """
     if config.stages is None:
         _check(config)
-    chain = chain_of(config)
-    rows, behind = Reading(config=config).rows(chain), len(chain.stages)
-    if kind_of(chain, behind) == "map":
-        rows = iterated(rows, chain, behind)
-    holds_several = any(isinstance(part, Batch | Zip) for part in parts_of(chain))
+    chain = ast.chain_of(config)
+    rows = ast.Reading(config=config).rows(chain)
+    if ast.kind_of(chain) == "map":
+        rows = ast.iterated(rows, chain)
+    holds_several = any(isinstance(part, ast.Batch | ast.Zip) for part in parts_of(chain))
     return GrainSequence(rows, config, holds_several=holds_several)
 
 
@@ -54,7 +46,7 @@ def _check(config: LoaderConfig) -> None:
     # Positions are int64, with room for sums.
     if config.num_examples * config.epochs >= _MOST:
         raise UsageError(f"Grain cannot count {config.num_examples} examples")
-    if not reads_map_dataset(config):
+    if not ast.reads_map_dataset(config):
         if config.host_by != "even":
             raise refused(
                 "Grain has no {}: its hosts share by {host_by=even} (ShardOptions) or "

@@ -253,13 +253,14 @@ class SlicedRows(Moved):
         super().__init__(of, len(self.kept))
         if isinstance(of, SourceRows) and self.kept.step == 1:
             self.among = (range(of.first + self.kept.start, of.first + self.kept.stop),)
-        if of.repeats:  # as many of the first epoch as are kept
+        is_first = self.kept.start == 0 and self.kept.step == 1
+        if is_first:  # elements stay in their order
+            self.regular = of.regular
+        if of.repeats and not is_first:  # as many of the first epoch as are kept
             elements = of.epoch // max(of.width, 1)
             self.epoch = of.width * len(range(*cut.indices(min(elements, of.length))))
-        elif self.regular == ALL:
-            self.epoch = self.length * self.width
         else:
-            self.epoch = self.total
+            self.epoch = min(self.total, of.epoch) if of.repeats else self.total
 
     def there(self, numbers: Int64s) -> Int64s:
         epochs, within = np.divmod(numbers, max(self.length, 1))
@@ -309,17 +310,6 @@ class RepeatedRows(Moved):
         found = super().examples(numbers)
         epochs = np.repeat(numbers // max(self.of.length, 1), found.widths)
         return found._replace(epochs=epochs)
-
-
-class FirstRows(Moved):
-    """The first `count` elements, of those beyond the length too."""
-
-    def __init__(self, of: Rows, count: int) -> None:
-        super().__init__(of, count)
-        self.regular = of.regular
-        if not of.repeats or self.length < ALL:
-            self.epoch = self.total if self.regular != ALL else self.length * self.width
-            self.epoch = min(self.epoch, of.epoch) if of.repeats else self.epoch
 
 
 class FilteredRows(Moved):

@@ -7,7 +7,7 @@ no number any more, and other calls are to be had.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Annotated, Any, ClassVar, Literal
@@ -22,7 +22,8 @@ from shardctl.loaders.grain_rows import ALL, NUM_SEEDS, Rows
 from shardctl.loaders.loader_sequence import LoaderConfig, even_share
 from shardctl.stages import part as parts
 from shardctl.stages import stages
-from shardctl.stages.stages import Mixture, Pipeline, Read
+from shardctl.stages.pipelines import parts_of
+from shardctl.stages.stages import Mixture, Pipeline
 
 Of = Literal["map", "iter", "any"]
 _DATASETS = {"map": "a MapDataset", "iter": "an IterDataset"}
@@ -52,22 +53,19 @@ class Reading:
     config: LoaderConfig
     deal: tuple[int, int] | None = None
 
-    def rows(self, pipeline: Pipeline, behind: int | None = None) -> Rows:
-        """Return the elements behind the first `behind` stages of a chain, None behind all."""
-        behind = len(pipeline.stages) if behind is None else behind
-        if not behind:
+    def rows(self, pipeline: Pipeline) -> Rows:
+        """Return the elements of a chain."""
+        if not pipeline.stages:
             return self._source(pipeline.source)
-        stage = pipeline.stages[behind - 1]
+        stage, before = pipeline.stages[-1], before_last(pipeline)
         if not isinstance(stage, GrainStage):
             raise UsageError(f"{stage.name} is no call of Grain")
-        if stage.of not in ("any", kind := kind_of(pipeline, behind - 1)):
+        if stage.of not in ("any", kind := kind_of(before)):
             raise UsageError(
                 f"{stage.name}: Grain has it of {_DATASETS[stage.of]}, and here is "
                 f"{_DATASETS[kind]}"
             )
-        if isinstance(stage, Workers) and stage.workers > 1:
-            return stage.dealt(self, pipeline, behind - 1)
-        return stage.rows(self.rows(pipeline, behind - 1), At(self, pipeline, behind))
+        return stage.rows(self, before)
 
     def of_worker(self, of: Rows) -> Rows:
         """Return the elements of a `MapDataset` that this worker is dealt."""
@@ -78,63 +76,46 @@ class Reading:
     def _source(self, source: parts.Source) -> Rows:
         if isinstance(source, Merging):
             return source.rows(self)
-        known = self.config.sources.get(source) if isinstance(source, Read) else None
-        stored = range(self.config.num_examples) if known is None else known.indices
-        return rows.SourceRows(stored)
+        return rows.SourceRows(self.config.read_by(source).indices)
 
 
-@dataclass(frozen=True)
-class At:
-    """Where a stage is: behind `behind - 1` others of a chain."""
-
-    reading: Reading
-    pipeline: Pipeline
-    behind: int
-
-    @property
-    def kind(self) -> str:
-        """Whether it is a call of "map" datasets or of "iter" ones."""
-        return kind_of(self.pipeline, self.behind - 1)
-
-    @property
-    def default_seed(self) -> int | None:
-        """The seed that `seed` above gives to what has none of its own.
-
-        Source: `_default_seed` in dataset.py. It is drawn from the seeds above, the nearest of
-        each branch, and from how many datasets lie between.
-        """
-        found: list[int] = []
-        todo = [(self.pipeline, self.behind, 0)]
-        while todo:
-            pipeline, behind, depth = todo.pop(0)
-            if not behind:
-                if isinstance(pipeline.source, Merging) and pipeline.source.hands_seeds_on:
-                    inputs = pipeline.source.inputs
-                    todo += [(one, len(one.stages), depth + 1) for one in inputs]
-                continue
-            stage = pipeline.stages[behind - 1]
-            if isinstance(stage, Seed):
-                found += (stage.seed, depth)
-            elif not (isinstance(stage, Workers) and stage.workers):
-                is_none = isinstance(stage, Workers)  # no workers are no dataset
-                todo.append((pipeline, behind - 1, depth + (not is_none)))
-        if not found:
-            return None
-        return int(np.random.SeedSequence(found).generate_state(1, np.uint32)[0])
-
-    def holds_one(self, what: str) -> None:
-        """Refuse elements that hold several examples."""
-        for part in _parts_before(self.pipeline, self.behind - 1):
-            if isinstance(part, Batch | Zip):
-                raise UsageError(
-                    f"{what}: its scan is of single examples, and here an element holds several; "
-                    f"put it before {part.name}"
-                )
+def before_last(pipeline: Pipeline) -> Pipeline:
+    """Return a chain without its last stage."""
+    return replace(pipeline, stages=pipeline.stages[:-1])
 
 
-def kind_of(pipeline: Pipeline, behind: int) -> str:
-    """Return whether a "map" or an "iter" dataset is behind so many stages."""
-    if any(stage.makes_iter for stage in pipeline.stages[:behind] if isinstance(stage, GrainStage)):
+def _seeded(seed: int | None, before: Pipeline, name: str) -> int:
+    """Return the seed of a stage, that which `seed` above gives it where it has none of its own.
+
+    Source: `_default_seed` in dataset.py. It is drawn from the seeds above, the nearest of each
+    branch, and from how many datasets lie between.
+    """
+    if seed is not None:
+        return seed
+    found: list[int] = []
+    todo = [(before, 1)]
+    while todo:
+        pipeline, depth = todo.pop(0)
+        if not pipeline.stages:
+            if isinstance(pipeline.source, Merging) and pipeline.source.hands_seeds_on:
+                todo += [(one, depth + 1) for one in pipeline.source.inputs]
+            continue
+        stage = pipeline.stages[-1]
+        if isinstance(stage, Seed):
+            found += (stage.seed, depth)
+        elif not (isinstance(stage, Workers) and stage.workers):
+            is_none = isinstance(stage, Workers)  # no workers are no dataset
+            todo.append((before_last(pipeline), depth + (not is_none)))
+    if not found:
+        raise UsageError(
+            f"{name}: Grain refuses it without a seed; give {name}(seed=N), or seed(N) before it"
+        )
+    return int(np.random.SeedSequence(found).generate_state(1, np.uint32)[0])
+
+
+def kind_of(pipeline: Pipeline) -> str:
+    """Return whether a chain makes a "map" or an "iter" dataset."""
+    if any(stage.makes_iter for stage in pipeline.stages if isinstance(stage, GrainStage)):
         return "iter"
     source = pipeline.source
     if isinstance(source, Merging):
@@ -142,14 +123,7 @@ def kind_of(pipeline: Pipeline, behind: int) -> str:
     return "map"
 
 
-def _parts_before(pipeline: Pipeline, behind: int) -> Iterator[parts.Part]:
-    yield from pipeline.stages[:behind]
-    yield pipeline.source
-    for one in pipeline.source.fed_by:
-        yield from _parts_before(one, len(one.stages))
-
-
-class GrainStage(parts.Stage):
+class GrainStage(parts.Stage, is_call=False):
     """A call of Grain.
 
     of: the datasets that have it. makes_iter: what it makes is an `IterDataset`.
@@ -158,9 +132,9 @@ class GrainStage(parts.Stage):
     of: ClassVar[Of] = "any"
     makes_iter: ClassVar[bool] = False
 
-    def rows(self, of: Rows, at: At) -> Rows:
-        """Return the elements that it makes of others."""
-        return of
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
+        """Return the elements that it makes of those before it."""
+        return reading.rows(before)
 
 
 class Seed(GrainStage):
@@ -180,42 +154,34 @@ class Shuffle(GrainStage):
     of = "map"
     seed: SeedOf32 | None = None
 
-    def rows(self, of: Rows, at: At) -> Rows:
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return each epoch in an order of its own."""
-        return rows.ShuffledRows(of, of.length, _seeded(self.seed, at, self.name), wraps=True)
-
-
-def _seeded(seed: int | None, at: At, name: str) -> int:
-    found = at.default_seed if seed is None else seed
-    if found is None:
-        raise UsageError(
-            f"{name}: Grain refuses it without a seed; give {name}(seed=N), or seed(N) before it"
-        )
-    return found
+        of = reading.rows(before)
+        return rows.ShuffledRows(of, of.length, _seeded(self.seed, before, self.name), wraps=True)
 
 
 class WindowShuffleMapDataset(GrainStage):
     """`grain.experimental.WindowShuffleMapDataset(ds, window_size=, seed=)`."""
 
-    name = "WindowShuffleMapDataset"
     effect = "shuffles windows of elements"
     of: ClassVar[Of] = "map"
     window_size: parts.PositiveCount
     seed: SeedOf32
 
-    def rows(self, of: Rows, at: At) -> Rows:
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return windows, of which the last reaches into the next epoch."""
+        of = reading.rows(before)
         return rows.ShuffledRows(of, self.window_size, self.seed, wraps=False)
 
 
 class WindowShuffleIterDataset(WindowShuffleMapDataset):
     """`grain.experimental.WindowShuffleIterDataset(ds, window_size=, seed=)`."""
 
-    name = "WindowShuffleIterDataset"
     of = "iter"
 
-    def rows(self, of: Rows, at: At) -> Rows:
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return windows, of which the last holds what is left."""
+        of = reading.rows(before)
         return rows.IteratedWindows(of, self.window_size, self.seed, wraps=False)
 
 
@@ -237,12 +203,12 @@ class Slice(GrainStage):
         if self.step == 0:
             raise UsageError(f"{self.name}: step=0: a step is 1 or more, or less than 0")
 
-    def rows(self, of: Rows, at: At) -> Rows:
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return what is kept."""
-        config = at.reading.config
+        config = reading.config
         start = config.host if self.start == "rank" else self.start
         step = config.num_hosts if self.step == "world_size" else self.step
-        return rows.SlicedRows(of, slice(start, self.stop, step))
+        return rows.SlicedRows(reading.rows(before), slice(start, self.stop, step))
 
 
 class Repeat(GrainStage):
@@ -254,9 +220,10 @@ class Repeat(GrainStage):
     num_epochs: parts.PositiveCount | None = None
     reseed_each_epoch: bool = parts.argument(by_name=True, default=True)
 
-    def rows(self, of: Rows, at: At) -> Rows:
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return the epochs."""
-        return rows.RepeatedRows(of, self.num_epochs, alike=not self.reseed_each_epoch)
+        alike = not self.reseed_each_epoch
+        return rows.RepeatedRows(reading.rows(before), self.num_epochs, alike=alike)
 
     def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
         """Return how many elements all repetitions have."""
@@ -268,15 +235,15 @@ class Repeat(GrainStage):
 class RepeatIterDataset(GrainStage):
     """`grain.experimental.RepeatIterDataset(ds, num_epochs)`: each epoch is the first one again."""
 
-    name = "RepeatIterDataset"
     effect = "repeats all that is before it, as it was"
     of = "iter"
     num_epochs: parts.PositiveCount | None = None
     length = Repeat.length
 
-    def rows(self, of: Rows, at: At) -> Rows:
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return the epochs."""
-        for part in _parts_before(at.pipeline, at.behind - 1):
+        of = reading.rows(before)
+        for part in parts_of(before):
             # The state that it goes back to is changed by the epochs (0.2.16 to 0.2.18).
             if isinstance(part, InterleaveIterDataset) and part.cycle_length < len(part.inputs):
                 raise UsageError(
@@ -297,9 +264,10 @@ class Batch(GrainStage):
     batch_size: parts.PositiveCount
     drop_remainder: bool = False
 
-    def rows(self, of: Rows, at: At) -> Rows:
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return the batches."""
-        if at.kind == "map" and _filters(at.pipeline, at.behind - 1):
+        of = reading.rows(before)
+        if kind_of(before) == "map" and _filters(before):
             raise UsageError(
                 "batch: Grain refuses it behind a filter of a MapDataset; put to_iter_dataset() "
                 "before it"
@@ -339,9 +307,10 @@ class RandomMap(GrainStage):
     keeps_order = True
     seed: SeedOf32 | None = None
 
-    def rows(self, of: Rows, at: At) -> Rows:
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return the same elements."""
-        _seeded(self.seed, at, self.name)
+        of = reading.rows(before)
+        _seeded(self.seed, before, self.name)
         return of
 
 
@@ -357,14 +326,19 @@ class Filter(GrainStage, stages.Filter):
             return None
         return "how many elements pass depends on the data; name those that do with kept=FILE"
 
-    def rows(self, of: Rows, at: At) -> Rows:
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return what passes, by the file of a scan."""
-        at.holds_one(self.name)
-        kept = at.reading.config.kept
+        of, kept = reading.rows(before), reading.config.kept
+        for part in parts_of(before):
+            if isinstance(part, Batch | Zip):
+                raise UsageError(
+                    f"{self.name}: its scan is of single examples, and here an element holds "
+                    f"several; put it before {part.name}"
+                )
         if kept is None or self.kept is None:
             raise UsageError(f"{self.name}: {self.why_open(None, None)}")
         found = rows.FilteredRows(of, kept(self))
-        return found if at.kind == "map" else rows.PassedRows(found)
+        return found if kind_of(before) == "map" else rows.PassedRows(found)
 
 
 class ToIterDataset(GrainStage):
@@ -377,29 +351,27 @@ class ToIterDataset(GrainStage):
     makes_iter = True
     allow_nones: bool = parts.argument(by_name=True, default=False)
 
-    def rows(self, of: Rows, at: At) -> Rows:
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return what a worker is dealt, without what a filter has made None."""
-        of = at.reading.of_worker(of)
-        found = iterated(of, at.pipeline, at.behind - 1)
+        of = reading.of_worker(reading.rows(before))
+        found = iterated(of, before)
         if found is not of and self.allow_nones:
             raise UsageError("to_iter_dataset: with allow_nones=True a filter yields None")
         return found
 
 
-def iterated(of: Rows, pipeline: Pipeline, behind: int) -> Rows:
-    """Return what an iterator over a MapDataset yields: no None."""
-    filters = of.regular != ALL and _filters(pipeline, behind)
-    return rows.PassedRows(of) if filters else of
+def iterated(of: Rows, pipeline: Pipeline) -> Rows:
+    """Return what an iterator over the elements of a MapDataset yields: no None."""
+    return rows.PassedRows(of) if of.regular != ALL and _filters(pipeline) else of
 
 
-def _filters(pipeline: Pipeline, behind: int) -> bool:
-    return any(isinstance(part, Filter) for part in _parts_before(pipeline, behind))
+def _filters(pipeline: Pipeline) -> bool:
+    return any(isinstance(part, Filter) for part in parts_of(pipeline))
 
 
 class FirstFitPackIterDataset(GrainStage):
     """`grain.experimental.FirstFitPackIterDataset(ds, length_struct=, ..)`."""
 
-    name = "FirstFitPackIterDataset"
     effect = "packs examples by their lengths"
     parameters = ()
     takes_anything = True
@@ -412,35 +384,32 @@ class FirstFitPackIterDataset(GrainStage):
 class BestFitPackIterDataset(FirstFitPackIterDataset):
     """`grain.experimental.BestFitPackIterDataset`."""
 
-    name = "BestFitPackIterDataset"
     parameters = ()
 
 
 class ConcatThenSplitIterDataset(FirstFitPackIterDataset):
     """`grain.experimental.ConcatThenSplitIterDataset`."""
 
-    name = "ConcatThenSplitIterDataset"
     parameters = ()
 
 
 class LimitIterDataset(GrainStage):
     """`grain.experimental.LimitIterDataset(ds, count)`."""
 
-    name = "LimitIterDataset"
     effect = "ends after so many elements"
     of = "iter"
     count: parts.PositiveCount
 
-    def rows(self, of: Rows, at: At) -> Rows:
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return the first elements."""
-        return rows.FirstRows(of, min(self.count, of.length))
+        return rows.SlicedRows(reading.rows(before), slice(self.count))
 
     def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
         """Return how many there are."""
         return count if count is None else min(count, self.count)
 
 
-class Workers(GrainStage):
+class Workers(GrainStage, is_call=False):
     """Workers that are dealt every so-manieth element, each of which makes its own of them."""
 
     effect = "deals elements to workers, and yields one of each in turn"
@@ -451,12 +420,14 @@ class Workers(GrainStage):
         """How many there are; 0 reads in the process itself."""
         raise NotImplementedError
 
-    def dealt(self, reading: Reading, pipeline: Pipeline, behind: int) -> Rows:
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return what workers yield that read the stages before this one."""
+        if self.workers < 2:
+            return reading.rows(before)
         if reading.deal is not None:
             raise UsageError(f"{self.name}: workers within workers are not known here")
         deals = [(worker, self.workers) for worker in range(self.workers)]
-        of = [replace(reading, deal=deal).rows(pipeline, behind) for deal in deals]
+        of = [replace(reading, deal=deal).rows(before) for deal in deals]
         return rows.TakingTurns(of, self.workers, is_deal=True)
 
 
@@ -512,7 +483,6 @@ class IndexSampler(GrainStage):
     host of the settings, and `NoSharding()` without one.
     """
 
-    name = "IndexSampler"
     effect = "reads the examples of a shard, in the order of a shuffle"
     of = "map"
     makes_iter = True
@@ -530,15 +500,15 @@ class IndexSampler(GrainStage):
         if self.shard_index >= (self.shard_count or 1):
             raise UsageError(f"{self.name}: shard_index={self.shard_index}: shards count from 0")
 
-    def rows(self, of: Rows, at: At) -> Rows:
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return what the shard reads, all epochs one after the other."""
+        of = reading.rows(before)
         if not isinstance(of, rows.SourceRows):
             raise UsageError(f"{self.name}: Grain samples a source, so it comes first")
         if not of.length:
             raise UsageError(f"Grain's {self.name} refuses to read no examples; read at least one")
         # Source: `even_split` in grain/_src/core/sharding.py, and data_loader.py.
-        config, total = at.reading.config, of.length
-        host, count = self.shard(config)
+        total, (host, count) = of.length, self.shard(reading.config)
         num_shared = total - (total % count if self.drop_remainder else 0)
         share = even_share(num_shared, host, count)
         in_epoch = len(share) * count if self.drop_remainder else total
@@ -556,8 +526,8 @@ class IndexSampler(GrainStage):
         found: Rows = rows.SlicedRows(of, slice(share.start, share.stop))
         if self.shuffle and self.seed is not None:
             found = rows.ShuffledRows(found, len(share), self.seed, wraps=True)
-        found = rows.FirstRows(rows.RepeatedRows(found, None, alike=False), size)
-        return at.reading.of_worker(found)
+        found = rows.SlicedRows(rows.RepeatedRows(found, None, alike=False), slice(size))
+        return reading.of_worker(found)
 
     def shard(self, config: LoaderConfig) -> tuple[int, int]:
         """Return which shard is read, and how many there are."""
@@ -573,19 +543,18 @@ class IndexSampler(GrainStage):
 class SequentialSampler(IndexSampler):
     """`grain.samplers.SequentialSampler(len(source), ShardOptions(..))`: one epoch, as stored."""
 
-    name = "SequentialSampler"
     effect = "reads every so-manieth example"
     parameters = tuple(
         parts.value(name, by_name=True) for name in ("shard_index", "shard_count", "drop_remainder")
     )
     num_epochs: parts.PositiveCount | None = 1
 
-    def rows(self, of: Rows, at: At) -> Rows:
+    def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return what the shard reads: as many examples as every other shard."""
-        host, count = self.shard(at.reading.config)
+        of, (host, count) = reading.rows(before), self.shard(reading.config)
         size = of.length // count
         found = rows.SlicedRows(of, slice(host, size * count, count))
-        return at.reading.of_worker(found)
+        return reading.of_worker(found)
 
 
 class DataLoader(Workers):
@@ -594,7 +563,6 @@ class DataLoader(Workers):
     Its operations are the stages between a sampler and this.
     """
 
-    name = "DataLoader"
     worker_count: parts.Number = 0
 
     @property
@@ -606,7 +574,7 @@ class DataLoader(Workers):
 # What combines several datasets.
 
 
-class Merging(Mixture):
+class Merging(Mixture, is_call=False):
     """Several datasets in one.
 
     hands_seeds_on: whether what is behind draws its seeds from those of the inputs.
@@ -629,7 +597,7 @@ class Merging(Mixture):
     @property
     def kinds(self) -> set[str]:
         """Which datasets its inputs are."""
-        return {kind_of(one, len(one.stages)) for one in self.inputs}
+        return set(map(kind_of, self.inputs))
 
     def length(self, others: Sequence[parts.Count]) -> parts.Count:
         """Return that there is no end, where no input has one."""
@@ -681,7 +649,7 @@ class Zip(Merging):
         lengths = {one.length for one in of}
         if len(lengths) > 1 and (is_map or self.strict):
             raise UsageError(f"{self.name}: Grain refuses datasets of several lengths")
-        if is_map and any(_filters(one, len(one.stages)) for one in self.inputs):
+        if is_map and any(map(_filters, self.inputs)):
             raise UsageError(f"{self.name}: of what a filter made None; put to_iter_dataset before")
         return rows.ZippedRows(of)
 
@@ -689,7 +657,6 @@ class Zip(Merging):
 class InterleaveIterDataset(Merging):
     """`grain.experimental.InterleaveIterDataset(datasets, cycle_length=)`."""
 
-    name = "InterleaveIterDataset"
     effect = "reads cycle_length datasets in turn"
     makes_iter = True
     hands_seeds_on = False
@@ -706,7 +673,7 @@ class InterleaveIterDataset(Merging):
                     f"{self.name}: {count} workers share {len(self.inputs)} datasets, and Grain "
                     "fails in one that has none; take fewer workers"
                 )
-        of = [iterated(reading.rows(one), one, len(one.stages)) for one in inputs]
+        of = [iterated(reading.rows(one), one) for one in inputs]
         return rows.TakingTurns(of, self.cycle_length)
 
 

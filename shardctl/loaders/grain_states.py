@@ -46,7 +46,7 @@ def state_of(config: LoaderConfig, elements: int, like: Mapping[str, Any] | None
     if not isinstance(chain.stages[0] if chain.stages else None, ast.IndexSampler):
         if like is not None:  # it must be of this chain
             elements_of(config, like)
-        return _Place(reading, chain, len(chain.stages)).state(elements)
+        return _Place(reading, chain).state(elements)
     if like is None or _LAST_SEEN not in like:
         raise UsageError(
             "a DataLoader writes what its sampler and its data source are; give state=STATE, any "
@@ -62,7 +62,7 @@ def elements_of(config: LoaderConfig, state: Mapping[str, Any]) -> int:
         UsageError: it is no state of such a chain.
     """
     chain = ast.chain_of(config)
-    place = _Place(Reading(config=config), chain, len(chain.stages))
+    place = _Place(Reading(config=config), chain)
     if _LAST_SEEN not in state:
         return place.elements(state)
     last = state[_LAST_SEEN]
@@ -76,7 +76,7 @@ def elements_of(config: LoaderConfig, state: Mapping[str, Any]) -> int:
 def _of_data_loader(
     reading: Reading, chain: Pipeline, elements: int, workers: int
 ) -> dict[str, Any]:
-    state = _Place(reading, chain, len(chain.stages)).state(elements)
+    state = _Place(reading, chain).state(elements)
     states = state.get("iterators_in_use_states", [state])
     index, count = _shard(reading, chain)
     first, step = index - len(states) * count, len(states) * count
@@ -99,26 +99,26 @@ def _shard(reading: Reading, chain: Pipeline) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class _Place:
-    """An iterator: of what is behind the first `behind` stages of a chain, as one worker reads."""
+    """An iterator of a chain, as one worker reads."""
 
     reading: Reading
     pipeline: Pipeline
-    behind: int
 
     @property
     def rows(self) -> Rows:
-        return self.reading.rows(self.pipeline, self.behind)
+        return self.reading.rows(self.pipeline)
 
     @property
     def before(self) -> _Place:
         """The iterator that this one asks."""
-        return replace(self, behind=self.behind - 1)
+        return replace(self, pipeline=ast.before_last(self.pipeline))
 
     @property
     def _part(self) -> Any:
-        if self.behind and ast.kind_of(self.pipeline, self.behind) == "map":
+        stages = self.pipeline.stages
+        if stages and ast.kind_of(self.pipeline) == "map":
             return None  # an iterator over a MapDataset
-        return self.pipeline.stages[self.behind - 1] if self.behind else self.pipeline.source
+        return stages[-1] if stages else self.pipeline.source
 
     @property
     def inputs(self) -> list[_Place]:
@@ -130,7 +130,7 @@ class _Place:
                 replace(self.before, reading=replace(self.reading, deal=deal))
                 for deal in (deals if len(deals) > 1 else [None])
             ]
-        return [_Place(self.reading, one, len(one.stages)) for one in part.inputs]
+        return [_Place(self.reading, one) for one in part.inputs]
 
     def state(self, count: int) -> dict[str, Any]:
         """Return the state after so many elements."""
@@ -178,7 +178,7 @@ class _Place:
 
     @property
     def _iterated(self) -> Rows:
-        return ast.iterated(self.rows, self.pipeline, self.behind)
+        return ast.iterated(self.rows, self.pipeline)
 
     def elements(self, state: Any) -> int:
         """Return after how many elements a state is."""

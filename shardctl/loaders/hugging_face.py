@@ -23,7 +23,7 @@ from shardctl.loaders import hugging_face_streams as streams
 from shardctl.loaders import loader_sequence
 from shardctl.loaders.hugging_face_streams import Elements, Node, Stream, indices, taken_in_turn
 from shardctl.loaders.loader import release_of
-from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource, in_turn
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, LoaderSource
 from shardctl.loaders.torch_generator import numbers_in
 from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import parts_of
@@ -73,17 +73,8 @@ def chain_of(config: LoaderConfig) -> tuple[LoaderConfig, Pipeline]:
     if config.shares:
         strategy = STRATEGIES.get(config.host_by, "auto")
         stages.append(calls.SplitByNode(strategy=strategy))  # type: ignore[arg-type]
-    lengths, read, of = config.lengths, config.shard_lengths, config.file_format
-    source = LoaderSource(first=0, lengths=lengths, shard_lengths=read, file_format=of)
-    sources, chain = {Read(): source}, Pipeline(stages=tuple(stages))
+    sources, chain = {Read(): config}, Pipeline(stages=tuple(stages))
     return replace(config, streaming=config.streams, stages=chain, sources=sources), chain
-
-
-def runs_of(source: LoaderSource) -> tuple[range, ...]:
-    """Return the indices of each shard of a source, those without examples too."""
-    lengths = source.lengths if source.shard_lengths is None else source.shard_lengths
-    ends = source.first + np.cumsum(lengths)
-    return tuple(map(range, (ends - lengths).tolist(), ends.tolist()))
 
 
 # What `split_dataset_by_node` calls the ways to share.
@@ -156,7 +147,7 @@ class _Chain:
     def _read(self, source: LoaderSource) -> Stream:
         if not self._config.streams:
             return self._rows(source.indices)
-        shards = runs_of(source)
+        shards = source.shards
         cut = int((source.lengths != np.array([len(one) for one in shards if one])).sum())
         if cut:
             raise refused(
@@ -485,7 +476,7 @@ def _sequence(
         deal = loader_sequence.Deal(first=row.start, size=config.whole_batches(len(row)))
         stored: dict[str, Any] = {"epochs": config.epochs, "permutation": None}
         return loader_sequence.Dealt(config.num_examples, deal, batch=config.batch, **stored)
-    block, drops = config.batch or 1, config.drop_remainder
+    block = config.batch or 1
     never = any(isinstance(part, calls.Shuffle) and part.set_epoch is False for part in parts)
     epochs = [0 if never else config.first_epoch + number for number in range(config.epochs)]
     # Workers without shards take no turn.
@@ -494,16 +485,14 @@ def _sequence(
     def read(number: int, most: int | None = None) -> tuple[Int64s, Int64s]:
         """Return the examples of an epoch, and how many of them each batch has."""
         rows = [one.read(most) for one in workers[number]]
-        if drops:  # with drop_last each worker drops its own last partial batch
-            rows = [row[: len(row) // block * block] for row in rows]
-        order, sizes = in_turn(rows, block)
+        order, sizes = loader_sequence.dealt_by_workers(rows, block, drops=config.drop_remainder)
         examples, widths = chain.elements.examples(order)
         return examples, np.diff(np.cumsum([0, *widths])[np.cumsum([0, *sizes])])
 
     found: LoaderSequence
     if pipeline.never_ends:
         found = loader_sequence.Followed(
-            lambda: _followed(lambda turns: read(0, turns * block)),
+            _followed(lambda turns: read(0, turns * block)),
             epoch_size=config.num_examples,
             batches=config.batch is not None or batched,
             is_endless=True,
@@ -565,7 +554,9 @@ def _epoch_by_epoch(
     elif config.batch is not None or batched:
         # Of examples only lengths are needed, so arrays of one byte an example stand in.
         steps = [
-            read(number)[1] if batched else in_turn([np.empty(n, np.int8) for n in each], block)[1]
+            read(number)[1]
+            if batched
+            else loader_sequence.in_turn([np.empty(n, np.int8) for n in each], block)[1]
             for number, each in enumerate(sizes)
         ]
         batches = loader_sequence.UnequalBatches(np.concatenate([streams.NONE, *steps]))

@@ -239,7 +239,7 @@ class ToIterable(parts.Stage):
     num_shards: parts.PositiveCount = 1
 
 
-class Combined(of_all.Mixture):
+class Combined(of_all.Mixture, is_call=False):
     """What combines several datasets, all of them streams or none."""
 
     inputs: tuple[parts.Pipeline, ...] = parts.argument("dsets", "datasets", takes="pipelines")

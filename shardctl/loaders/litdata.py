@@ -15,15 +15,9 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
+from shardctl.loaders import loader_sequence
 from shardctl.loaders.loader import release_of
-from shardctl.loaders.loader_sequence import (
-    EpochByEpoch,
-    LoaderConfig,
-    LoaderSequence,
-    UnequalBatches,
-    dealt_by_workers,
-    whole_shards,
-)
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence
 from shardctl.stages import part as parts
 from shardctl.stages.stages import Mixture, Pipeline, Read
 
@@ -36,7 +30,6 @@ _WINDOWS, _BLOCKS = (0, 2, 70), (0, 2, 75)  # versions that shuffle so
 class StreamingDataset(parts.Stage):
     """`litdata.StreamingDataset(..)`, by the arguments that its order comes from."""
 
-    name = "StreamingDataset"
     effect = "shuffles chunks and items, and shares them among ranks"
     shuffle: bool = False
     drop_last: bool | None = None
@@ -48,7 +41,6 @@ class StreamingDataset(parts.Stage):
 class CombinedStreamingDataset(Mixture):
     """`litdata.CombinedStreamingDataset(datasets, seed, weights, iterate_over_all)`."""
 
-    name = "CombinedStreamingDataset"
     effect = "draws the next dataset by its weight"
     seed: int = _SEED
     weights: parts.Weights | None = None
@@ -96,16 +88,19 @@ def _sequence(config: LoaderConfig) -> LoaderSequence:
         rows = [one.of_workers(counted) for one in inputs]
         mixed = rows[0]
         if mixture is not None:
-            weights = mixture.weights or [one.num_alone() for one in inputs]
+            # By default as many as a rank has without workers, in batches of 1.
+            weights = mixture.weights or [int(np.ptp(one.bounds(1, 1))) for one in inputs]
             mixed = [_mixed(each, weights, mixture) for each in zip(*rows, strict=True)]
-        return dealt_by_workers(mixed, batch)
+        return loader_sequence.dealt_by_workers(mixed, batch)
 
     # All epochs have as many items in as many batches.
     sizes = epoch(0)[1]
-    found = EpochByEpoch(
+    found = loader_sequence.EpochByEpoch(
         [int(sizes.sum())] * config.epochs,
         lambda number: epoch(number)[0],
-        batches=UnequalBatches(np.tile(sizes, config.epochs)) if config.batch else None,
+        batches=loader_sequence.UnequalBatches(np.tile(sizes, config.epochs))
+        if config.batch
+        else None,
         shuffles=any(one.made.shuffle for one in inputs),
     )
     if found.shuffles:
@@ -128,8 +123,8 @@ class _Chunks:
         if not isinstance(made, StreamingDataset):
             raise UsageError("an input of litdata is a reader behind which StreamingDataset stands")
         self.made, self._config = made, config
-        lengths, first = whole_shards(config, chain.source)
-        self.starts, self.sizes = first + np.cumsum(lengths) - lengths, lengths
+        source = config.whole_shards(chain.source)
+        self.starts, self.sizes = source.starts_of_shards, source.lengths_of_shards
         if made.item_shuffle_window is not None and not _is_from(config, _BLOCKS):
             raise UsageError(f"litdata {config.version} has no item_shuffle_window")
         self._subsample(made.subsample)
@@ -160,11 +155,7 @@ class _Chunks:
         if not len(self.sizes):
             raise UsageError(f"StreamingDataset: subsample={self.made.subsample} leaves no item")
 
-    def num_alone(self) -> int:
-        """Return how many items a rank has without workers, in batches of 1."""
-        return int(np.ptp(self._bounds(1, 1)))
-
-    def _bounds(self, workers: int, batch: int) -> Int64s:
+    def bounds(self, workers: int, batch: int) -> Int64s:
         """Return where among all items in a row those of each worker of the rank begin, and end."""
         world, total = self._config.num_hosts, int(self.sizes.sum())
         rank, drops = self._config.host, self.made.drop_last
@@ -185,7 +176,7 @@ class _Chunks:
         if self.made.shuffle:
             order = np.random.RandomState([seed, epoch]).permutation(count)
         ends = np.cumsum(self.sizes[order])
-        bounds = self._bounds(max(config.workers, 1), config.batch or 1).tolist()
+        bounds = self.bounds(max(config.workers, 1), config.batch or 1).tolist()
         found = []
         for low, high in pairwise(bounds):
             first, last = np.searchsorted(ends, [low, high - 1], side="right").tolist()

@@ -8,16 +8,17 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from shardctl.base.hooks import named
-from shardctl.errors import MissingDependencyError
 from shardctl.loaders.hugging_face_eras import DEFAULT_BUFFER
 
 if TYPE_CHECKING:
     from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence
+    from shardctl.stages.calls import Calls
 
 
 # How a Trainer shares an `IterableDataset`: accelerate/data_loader.py, DataLoaderDispatcher (one
@@ -55,17 +56,14 @@ class Loader:
     reads: module and function that return what an object of the library was made with, a
         `LoaderObject` of live, None of an object that is not its own. packages: the top-level
         packages of the types of such objects, by which it is asked.
-    on_tf_data: whether a tf.data pipeline reads: stages, seeds and options of tf.data have their
-        meaning, and TensorFlow hands the examples out. Of such a reader `rule` is "", since its
-        order is not one of indices.
-    has_blocks: whether files are read in turn, a block from each, so that their order and a shuffle
-        buffer are what mixes examples.
-    shares_in_modes: whether hosts may share in each of `HOST_MODES`; else the library has a way of
-        its own, `shares_by`.
+    on_tf_data: whether a tf.data pipeline reads, as by default: stages, seeds and options of
+        tf.data have their meaning, and TensorFlow hands the examples out. Files are read in turn, a
+        block from each, so that their order and a shuffle buffer are what mixes examples; hosts may
+        share in each of `HOST_MODES`, where another library has a way of its own, `shares_by`. Of
+        such a reader `rule` is "", since its order is not one of indices.
     shares_are_assumed: whether what is assumed of its order says how hosts share, and so how many
         examples each of them has.
     default_buffer: how many examples a stream is shuffled in by default.
-    is_default: who reads by default, so that answers need not name it.
     """
 
     name: LoaderName
@@ -87,11 +85,8 @@ class Loader:
     reads: str = ""
     packages: tuple[str, ...] = ()
     on_tf_data: bool = False
-    has_blocks: bool = False
-    shares_in_modes: bool = False
     shares_are_assumed: bool = False
     default_buffer: int | None = None
-    is_default: bool = False
 
     def sequence(self, config: LoaderConfig) -> LoaderSequence:
         """Return what one process yields.
@@ -100,7 +95,7 @@ class Loader:
             UsageError: the library refuses these settings, or the rule does not know them.
             UnpredictableOrderError: the order is nondeterministic.
         """
-        found: LoaderSequence = named(self.rule)(config)
+        found: LoaderSequence = named(self.rule)(replace(config, loader=self.name))
         return found
 
     def changed_between(self, old: str, new: str, pipeline: Mapping[str, object]) -> str:
@@ -134,21 +129,10 @@ def library(module: str, loader: Loader) -> Any:
     Raises:
         MissingDependencyError: it is not installed; names the command that installs it.
     """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise missing(loader, error) from error
-
-
-def missing(loader: Loader, error: ImportError) -> MissingDependencyError:
-    """Return the error of a library that cannot be imported."""
     # Imported late: the start of a command does not pay for an error text.
-    from shardctl.base.install import to_install  # 2 ms
+    from shardctl.base.install import imported  # 2 ms
 
-    return MissingDependencyError(
-        f"{loader.title} is needed for this and cannot be imported ({error}); "
-        f"install it with: {to_install(loader.library)}"
-    )
+    return imported(module, loader.title, loader.library)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,9 +203,6 @@ _TFDS = Loader(
     takes=TFDS_CALLS,
     rule="",
     on_tf_data=True,
-    has_blocks=True,
-    shares_in_modes=True,
-    is_default=True,
 )
 _GRAIN = Loader(
     name="grain",
@@ -269,7 +250,7 @@ _STATEFUL = Loader(
     stages=_TORCH.stages,
     in_stages=_TORCH.in_stages,
     shares_by=_TORCH.shares_by,
-    rule="shardctl.loaders.torch:stateful_sequence",
+    rule="shardctl.loaders.torch:torch_sequence",
     calls="shardctl.live.torch:Stateful",
     beside={"torch": _TORCH.proven},
 )
@@ -285,7 +266,7 @@ _ACCELERATE = Loader(
     stages=_TORCH.stages,
     in_stages=_TORCH.in_stages,
     shares_by="Accelerator",
-    rule="shardctl.loaders.torch:accelerate_sequence",
+    rule="shardctl.loaders.torch:torch_sequence",
     calls="shardctl.live.torch:Accelerate",
     beside={"torch": _TORCH.proven},
     drops_repeated="gather_for_metrics",
@@ -368,6 +349,36 @@ LOADERS: dict[str, Loader] = {
 # Whoever may read, so that `ReadSettings.reader` always is one of them.
 # ChainMap, not a copy: a loader that a test or a plugin adds to LOADERS is seen.
 READERS: Mapping[str, Loader] = ChainMap(LOADERS, {_TFDS.name: _TFDS})
+
+
+@cache
+def calls_of(loader: str) -> Calls:
+    """Return the calls of the stages of a loader, by their names (`stages/calls.py`).
+
+    They are the parts that its module defines (`Loader.stages`), and the sources whose examples are
+    counted; a loader without such a module has none.
+
+    >>> "sample_from_datasets" in calls_of("tfds")
+    True
+    """
+    # What no stages are written with loads nothing of them.
+    from shardctl.stages.calls import CALLS, Call
+    from shardctl.stages.part import Part
+    from shardctl.stages.stages import Counter, Generator, Range, Read
+
+    reader = READERS[loader]
+    if reader.on_tf_data:
+        return CALLS
+    parts = vars(import_module(reader.stages)).values() if reader.stages else ()
+    own = (
+        part
+        for part in parts
+        # Those that it defines, not those that it imports.
+        if isinstance(part, type) and issubclass(part, Part) and part.__module__ == reader.stages
+    )
+    named = [part for part in own if "name" in vars(part)]
+    made = map(Call.of_part, (Read, Range, Generator, Counter, *named))
+    return {call.name: call for call in made}
 
 
 # On which versions of a library the rule of its loader is proven.

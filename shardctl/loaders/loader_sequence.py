@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -193,60 +194,67 @@ class EpochByEpoch(LoaderSequence):
 _MOST_FOLLOWED = 1 << 25  # of some 80 bytes each
 
 
+# What an iterator yields in a piece: indices of examples, int64[r]; the number of examples of each
+# element, int64[e], which sum up to r; the epoch of each example, int64[r].
+Piece = tuple[Int64s, Int64s, Int64s]
+_TOGETHER = 1024  # elements of a piece
+
+
+def pieces_of(epochs: Iterable[Iterator[list[int]]]) -> Iterator[Piece]:
+    """Yield the elements of epochs, each a list of indices, many together."""
+    for epoch, elements in enumerate(epochs):
+        while some := list(islice(elements, _TOGETHER)):
+            indices = np.array([*chain.from_iterable(some)], np.int64)
+            yield indices, np.array(list(map(len, some)), np.int64), np.full(len(indices), epoch)
+
+
 class Followed(LoaderSequence):
     """What an iterator yields, from the first example on, followed as far as it is asked about.
 
-    `pieces` returns what the iterator yields in pieces: (indices of examples, int64[r]; the number
-    of examples of each element, int64[e], which sum up to r; the epoch of each, int64[r]). One that
-    ends is followed to its end. `epoch_size`: examples of the first epoch.
+    pieces: what it yields (`pieces_of`). One that ends is followed to its end. epoch_size: examples
+    of the first epoch, of one that has no end.
     batches: whether elements are batches.
     """
 
     def __init__(
         self,
-        pieces: Callable[[], Iterator[tuple[Int64s, Int64s, Int64s]]],
+        pieces: Iterator[Piece],
         *,
-        epoch_size: int | None = None,
+        epoch_size: int = ENDLESS,
         batches: bool = False,
         shuffles: bool = False,
         is_endless: bool = False,
     ) -> None:
-        self._pieces = pieces()
-        self._rows: list[tuple[Int64s, Int64s, Int64s]] = []
-        self._columns: tuple[Int64s, Int64s, Int64s] = (_NONE, _NONE, _NONE)
-        self._followed, self.is_endless, self.shuffles = 0, is_endless, shuffles
-        if not is_endless:
-            self._follow(None)
-        self.num_examples = ENDLESS if is_endless else self._followed
-        self.epoch_size = self.num_examples if epoch_size is None else epoch_size
-        self.batches = UnequalBatches(self._columns[1]) if batches and not is_endless else None
+        self._pieces, self._rows = pieces, [(_NONE, _NONE, _NONE)]
+        self.is_endless, self.shuffles = is_endless, shuffles
+        self.num_examples, self.epoch_size = ENDLESS, epoch_size
         if batches and is_endless:
             self.batches = _FollowedBatches(self)
+        if not is_endless:
+            _, sizes, epochs = self._follow(None)
+            self.num_examples, self.epoch_size = len(epochs), int(np.count_nonzero(epochs == 0))
+            self.batches = UnequalBatches(sizes) if batches else None
 
-    def _follow(self, stop: int | None, elements: int = 0) -> tuple[Int64s, Int64s, Int64s]:
+    def _follow(self, stop: int | None, elements: int = 0) -> Piece:
         """Follow the iterator to so many examples and elements, None to its end; return columns."""
-        before = len(self._rows)
-        num_elements = sum(len(row[1]) for row in self._rows)
-        while stop is None or self._followed < stop or num_elements < elements:
+        num_examples, num_elements = map(len, self._rows[0][:2])
+        while stop is None or num_examples < stop or num_elements < elements:
             piece = next(self._pieces, None)
             if piece is None:
                 if stop is not None:
-                    raise UsageError(f"position {stop - 1}: only {self._followed} examples come")
+                    raise UsageError(f"position {stop - 1}: only {num_examples} examples come")
                 break
             self._rows.append(piece)
-            self._followed += len(piece[0])
-            if self._followed > _MOST_FOLLOWED:
+            num_examples, num_elements = num_examples + len(piece[0]), num_elements + len(piece[1])
+            if num_examples > _MOST_FOLLOWED:
                 raise UsageError(
                     f"this chain is followed one example after the other, and more than "
                     f"{_MOST_FOLLOWED:,} are refused; end it sooner, or ask for an earlier position"
                 )
-            num_elements += len(piece[1])
-        if len(self._rows) > before:
-            columns = zip(*self._rows, strict=True)
-            found = tuple(np.concatenate(column) for column in columns)
-            self._columns = found[0], found[1], found[2]
-            self._rows = [self._columns]
-        return self._columns
+        if len(self._rows) > 1:
+            indices, sizes, epochs = map(np.concatenate, zip(*self._rows, strict=True))
+            self._rows = [(indices, sizes, epochs)]
+        return self._rows[0]
 
     def indices_at(self, positions: Int64s) -> Int64s:
         """Return the index of the example at each position, int64[q]."""
@@ -261,7 +269,7 @@ class Followed(LoaderSequence):
 
     def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
         """Return (which of `indices`, position), int64[r] each, for each time one is yielded."""
-        return matches(indices, self._columns[0])
+        return matches(indices, self._follow(0)[0])
 
 
 class _FollowedBatches(Batches):
@@ -466,59 +474,61 @@ def dealt_by_workers(
     return in_turn(kept, batch)
 
 
-def whole_shards(config: LoaderConfig, read: Source) -> tuple[Int64s, int]:
-    """Return the lengths of the shards of a reader, and the index of its first example.
-
-    Raises:
-        UsageError: only a part of a shard is read.
-    """
-    source = config.sources.get(read) or LoaderSource(  # type: ignore[call-overload]
-        first=0, lengths=config.lengths, shard_lengths=config.shard_lengths
-    )
-    shards = source.lengths if source.shard_lengths is None else source.shard_lengths
-    if int(shards.sum()) != int(source.lengths.sum()):
-        raise UsageError("this loader reads whole shards, and the spec cuts some; read whole ones")
-    return shards, source.first
-
-
-def ranges_of_shards(config: LoaderConfig, read: Source) -> list[range]:
-    """Return the indices of the examples of each shard of a reader, all of which is read."""
-    lengths, first = whole_shards(config, read)
-    ends = (first + np.cumsum(lengths)).tolist()
-    return [range(end - length, end) for end, length in zip(ends, lengths.tolist(), strict=True)]
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LoaderSource:
     """What a reader in a chain reads: indices from `first` on, in shards of these lengths.
 
-    lengths, shard_lengths: as in `LoaderConfig`. file_format: of its files, "" where it has none.
+    lengths: int64[shards], how many examples of each shard are read, in their order; an example is
+        named by its index in all of them, as `tfds.data_source` and `datasets.Dataset` count.
+    shard_lengths: int64[files], how many examples the files have that are read, empty ones among
+        them too; None where they are `lengths`, every shard read whole.
+    file_format: of the record files, "" where the examples are not read from any.
     """
 
-    first: int
+    first: int = 0
     lengths: Int64s
     shard_lengths: Int64s | None = None
     file_format: str = ""
 
     @property
+    def num_examples(self) -> int:
+        """Number of examples that are read."""
+        return int(self.lengths.sum())
+
+    @property
     def indices(self) -> range:
         """The indices of its examples, in the order of storage."""
-        return range(self.first, self.first + int(self.lengths.sum()))
+        return range(self.first, self.first + self.num_examples)
+
+    @property
+    def lengths_of_shards(self) -> Int64s:
+        """How many examples the files have that are read, int64[files]."""
+        return self.lengths if self.shard_lengths is None else self.shard_lengths
+
+    @property
+    def starts_of_shards(self) -> Int64s:
+        """The index of the first example of each file, int64[files]."""
+        lengths = self.lengths_of_shards
+        starts: Int64s = self.first + np.cumsum(lengths) - lengths
+        return starts
+
+    @property
+    def shards(self) -> tuple[range, ...]:
+        """The indices of each file, of those without examples too."""
+        starts = self.starts_of_shards
+        return tuple(map(range, starts.tolist(), (starts + self.lengths_of_shards).tolist()))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LoaderConfig:
-    """One process that reads examples 0 to `num_examples`, which lie in shards.
+class LoaderConfig(LoaderSource):
+    """One process that reads examples 0 to `num_examples`, which all processes share.
 
-    lengths: int64[shards], how many examples of each shard are read, in their order; an example is
-        named by its index in all of them, as `tfds.data_source` and `datasets.Dataset` count.
-    version: of the library, whose rule it is to be.
+    Its own shards are those that settings without a chain read.
+
+    loader, version: of the library whose rule it is to be; several loaders may have one rule.
     host, num_hosts: this process among those that share the examples; 0 of 1 where `shares` is not.
     first_epoch, epochs: which epochs are read, one after the other; how the library counts them
         (`set_epoch`, the iteration of an object, repetitions) is the rule's affair.
-    shard_lengths: int64[files], how many examples the files have that are read, empty ones among
-        them too; None where they are `lengths`, every shard read whole.
-    file_format: of the record files, "" where the examples are not read from any.
     stages: the chain of calls that makes the loader, None where settings say it.
     sources: what each reader of the chain reads, their examples counted one reader after the other.
     kept: returns what the file of a stage (`ByData`) says of examples, by their indices.
@@ -526,9 +536,8 @@ class LoaderConfig:
     Settings that are not given are None or False.
     """
 
-    lengths: Int64s
+    loader: str = ""
     version: str
-    file_format: str = ""
     shuffle: bool | None = None
     seed: int | None = None
     global_seed: int | None = None
@@ -548,20 +557,31 @@ class LoaderConfig:
     streaming: bool | None = None
     arrow: bool | None = None
     input_shards: int | None = None
-    shard_lengths: Int64s | None = None
     stages: Pipeline | None = None
     sources: Mapping[Read, LoaderSource] = field(default_factory=dict)
     kept: Callable[[ByData], Callable[[Int64s], Int64s]] | None = None
 
     @property
-    def num_examples(self) -> int:
-        """Number of examples that all processes share."""
-        return int(self.lengths.sum())
-
-    @property
     def shuffles(self) -> bool:
         """Whether the examples are shuffled: as configured, else where a seed of the shuffle is."""
         return self.seed is not None if self.shuffle is None else self.shuffle
+
+    def read_by(self, source: Source) -> LoaderSource:
+        """Return what a reader of the chain reads, of settings all that there is."""
+        return self.sources.get(source, self)  # type: ignore[call-overload, no-any-return]
+
+    def whole_shards(self, read: Source) -> LoaderSource:
+        """Return what a reader of the chain reads, of a loader that reads whole shards.
+
+        Raises:
+            UsageError: only a part of a shard is read.
+        """
+        source = self.read_by(read)
+        if int(source.lengths_of_shards.sum()) != source.num_examples:
+            raise UsageError(
+                "this loader reads whole shards, and the spec cuts some; read whole ones"
+            )
+        return source
 
     def whole_batches(self, num_examples: int) -> int:
         """Return how many of an epoch's examples are left where a last batch is dropped."""
@@ -573,8 +593,3 @@ class LoaderConfig:
     def streams(self) -> bool:
         """Whether shards are streamed (`IterableDataset`): as configured, else with a buffer."""
         return self.buffer is not None if self.streaming is None else self.streaming
-
-    @property
-    def lengths_of_shards(self) -> Int64s:
-        """How many examples the files have that are read, int64[files]."""
-        return self.lengths if self.shard_lengths is None else self.shard_lengths

@@ -15,14 +15,8 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
-from shardctl.loaders.loader_sequence import (
-    EpochByEpoch,
-    LoaderConfig,
-    LoaderSequence,
-    UnequalBatches,
-    dealt_by_workers,
-    whole_shards,
-)
+from shardctl.loaders import loader_sequence
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence
 from shardctl.stages import part as parts
 from shardctl.stages.stages import Mixture, Pipeline, Read
 from shardctl.tfdata.shuffle_buffer import MAX_BUFFER
@@ -38,7 +32,6 @@ Spans = list[tuple[int, int]]
 class Stream(parts.Stage):
     """`streaming.Stream(proportion, repeat, choose)`: how much of an input an epoch has."""
 
-    name = "Stream"
     effect = "sets how many examples of it an epoch has"
     proportion: float | None = None
     repeat: float | None = None
@@ -64,7 +57,6 @@ class StreamingDataset(parts.Stage):
     local_world_size: how many ranks are on a node, `LOCAL_WORLD_SIZE`; None for all of them.
     """
 
-    name = "StreamingDataset"
     effect = "shuffles shards and examples, and shares them among ranks"
     shuffle: bool = False
     shuffle_algo: Literal["py1e", "py1s", "py1b", "py1br", "py2s", "naive"] = "py1e"
@@ -117,10 +109,10 @@ def streaming_sequence(config: LoaderConfig) -> LoaderSequence:
     except ValueError as error:
         raise UsageError(f"MosaicML Streaming refuses these settings: {error}") from None
     sizes += sizes[-1:] * (config.epochs - len(sizes))
-    found = EpochByEpoch(
+    found = loader_sequence.EpochByEpoch(
         [int(one.sum()) for one in sizes],
         lambda epoch: work.epoch(epoch)[0],
-        batches=UnequalBatches(np.concatenate([np.empty(0, np.int64), *sizes])),
+        batches=loader_sequence.UnequalBatches(np.concatenate([np.empty(0, np.int64), *sizes])),
         shuffles=work.dataset.shuffle,
     )
     if work.dataset.local_world_size is None and config.num_hosts > 1:
@@ -178,10 +170,10 @@ class Work:
             raise UsageError("a stream is a reader, or a reader and Stream(..)")
         if len(stages) > 1:
             raise UsageError("one Stream(..) stands behind a reader")
-        lengths, first = whole_shards(self._config, given.source)
-        lengths = lengths[lengths > 0]  # MosaicML writes no empty shard
-        starts = first + np.cumsum(lengths) - lengths
-        return (*stages, Stream())[0], lengths, starts  # type: ignore[return-value]
+        source = self._config.whole_shards(given.source)
+        lengths, starts = source.lengths_of_shards, source.starts_of_shards
+        kept = lengths > 0  # MosaicML writes no empty shard
+        return (*stages, Stream())[0], lengths[kept], starts[kept]  # type: ignore[return-value]
 
     def _set_world(self) -> None:
         """Set how many nodes there are, ranks on each, and which of them this is."""
@@ -247,7 +239,9 @@ class Work:
         mine = work.of_all(number, done)[self.node, self.rank]
         rows = [worker[worker >= 0] for worker in mine.reshape(self.workers, -1)]
         config = self._config
-        return dealt_by_workers(rows, config.batch or self.batch, drops=config.drop_remainder)
+        return loader_sequence.dealt_by_workers(
+            rows, config.batch or self.batch, drops=config.drop_remainder
+        )
 
     def of_all(self, epoch: int, done: int) -> Int64s:
         """Return the examples of an epoch: [nodes, ranks, workers, batches, batch], -1 for none."""

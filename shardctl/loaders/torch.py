@@ -12,6 +12,7 @@ DataLoaderDispatcher, prepare_data_loader), transformers/trainer.py and trainer_
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
@@ -21,28 +22,17 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
 from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.loaders import loader_sequence
 from shardctl.loaders import torch_stages as calls
-from shardctl.loaders.loader_sequence import (
-    Deal,
-    Dealt,
-    EpochByEpoch,
-    EqualBatches,
-    Followed,
-    LoaderConfig,
-    LoaderSequence,
-    Permutation,
-    UnequalBatches,
-    in_turn,
-)
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence, Permutation
 from shardctl.loaders.torch_generator import Generator, check_seed, num_draws, seeded
 from shardctl.loaders.torch_stages import Row, Script
 from shardctl.stages.part import Stage
-from shardctl.stages.stages import Pipeline, Read
+from shardctl.stages.stages import Pipeline
 from shardctl.tfdata.shuffle_buffer import MAX_BUFFER
 
 _BASE_SEED = 2  # draws of 32 bits, for the `_base_seed` of an iteration
 _NUMBER = 2  # draws of a number of 64 bits, with which a sampler seeds a generator of its own
-_AT_ONCE = 1000  # elements of nodes
 _ITS_SEED = "the seed of the DataLoader's generator"
 _AS_THE_TRAINER = (
     "use_seedable_sampler=True, as the Trainer sets it; Accelerator() alone has another order, "
@@ -60,18 +50,24 @@ _WORKERS_END = (
 
 
 def torch_sequence(config: LoaderConfig) -> LoaderSequence:
-    """Return what one process of `torch.utils.data.DataLoader` yields."""
-    return _sequence(config, "torch")
+    """Return what one process yields.
 
-
-def stateful_sequence(config: LoaderConfig) -> LoaderSequence:
-    """Return what one process of torchdata's StatefulDataLoader, or of its nodes, yields."""
-    return _sequence(config, "stateful")
-
-
-def accelerate_sequence(config: LoaderConfig) -> LoaderSequence:
-    """Return what one process yields of a DataLoader that Accelerate, or the Trainer, prepared."""
-    return _sequence(config, "accelerate")
+    Of torchdata that of a StatefulDataLoader, or of nodes; of Accelerate that of a DataLoader which
+    it has prepared, or the Trainer.
+    """
+    loader = config.loader
+    if config.persistent_workers and not config.workers:
+        raise refused("{persistent_workers=True} needs {workers=N}, as torch says")
+    script = Script(config=config, loader=loader)
+    if config.stages is not None and config.global_seed is not None:
+        script.generators.append(Generator(check_seed(config.global_seed, "the global seed")))
+    _run(script, chain_of(config, loader))
+    if script.nodes or script.mixture is not None:
+        return _followed(script)
+    found = _dealt(script)
+    if config.stages is None:
+        found.assumptions = (*_assumed_of_settings(config, loader), *found.assumptions)
+    return found
 
 
 def chain_of(config: LoaderConfig, loader: str) -> Pipeline:
@@ -129,21 +125,6 @@ def _check_one_seed(config: LoaderConfig, own: str) -> None:
         )
 
 
-def _sequence(config: LoaderConfig, loader: str) -> LoaderSequence:
-    if config.persistent_workers and not config.workers:
-        raise refused("{persistent_workers=True} needs {workers=N}, as torch says")
-    script = Script(config=config, loader=loader)
-    if config.stages is not None and config.global_seed is not None:
-        script.generators.append(Generator(check_seed(config.global_seed, "the global seed")))
-    _run(script, chain_of(config, loader))
-    if script.nodes or script.mixture is not None:
-        return _followed(script)
-    found = _dealt(script)
-    if config.stages is None:
-        found.assumptions = (*_assumed_of_settings(config, loader), *found.assumptions)
-    return found
-
-
 def _assumed_of_settings(config: LoaderConfig, loader: str) -> tuple[str, ...]:
     """Return what is assumed of a seed that a script may use in two ways, or not at all."""
     if loader != "accelerate" and config.shares:
@@ -162,7 +143,7 @@ _PLACES = ("dataset", "sampler", "batch_sampler", "loader", "node")
 def _run(script: Script, chain: Pipeline) -> None:
     """Do what the calls of a chain do."""
     source, config = chain.source, script.config
-    script.elements = range(config.num_examples)
+    script.elements = config.read_by(source).indices
     if isinstance(source, calls.ConcatDataset | calls.MultiNodeWeightedSampler):
         for one in source.fed_by:
             made = Script(config=config, loader=script.loader, generators=script.generators)
@@ -172,8 +153,6 @@ def _run(script: Script, chain: Pipeline) -> None:
             script.elements = np.concatenate([np.array(one.elements) for one in script.inputs])
         else:
             script.mixture = source
-    elif isinstance(source, Read) and source in config.sources:
-        script.elements = config.sources[source].indices
     last = 0 if script.mixture is None else len(_PLACES) - 1
     for stage in chain.stages:
         assert isinstance(stage, calls.TorchStage)
@@ -290,7 +269,7 @@ def _dealt(script: Script) -> LoaderSequence:
         size = None if batch is None else batch * script.steps
         is_whole = order is None or row.is_permutation
         if is_whole and isinstance(script.elements, range) and script.elements == range(row.size):
-            found: LoaderSequence = Dealt(
+            found: LoaderSequence = loader_sequence.Dealt(
                 row.size, deal, epochs=config.epochs, permutation=order, batch=size
             )
             found.assumptions = said
@@ -307,26 +286,28 @@ def _dealt(script: Script) -> LoaderSequence:
     def epoch(number: int) -> Int64s:
         return elements[places if order is None else order(number)[places]]
 
-    batches: EqualBatches | UnequalBatches | None = None
+    batches: loader_sequence.EqualBatches | loader_sequence.UnequalBatches | None = None
     if sizes is not None and batch is not None:
         steps = np.add.reduceat(sizes, np.arange(0, len(sizes), script.steps)) if kept else sizes
-        batches = UnequalBatches(np.tile(steps, config.epochs))
+        batches = loader_sequence.UnequalBatches(np.tile(steps, config.epochs))
     elif batch is not None:
-        batches = EqualBatches(kept, batch * script.steps, epochs=config.epochs)
+        batches = loader_sequence.EqualBatches(kept, batch * script.steps, epochs=config.epochs)
     shuffles = order is not None
-    found = EpochByEpoch([kept] * config.epochs, epoch, batches=batches, shuffles=shuffles)
+    found = loader_sequence.EpochByEpoch(
+        [kept] * config.epochs, epoch, batches=batches, shuffles=shuffles
+    )
     found.is_uniform, found.assumptions = shuffles and row.is_permutation, said
     return found
 
 
-def _places(deal: Deal, n: int) -> Int64s:
+def _places(deal: loader_sequence.Deal, n: int) -> Int64s:
     """Return the places among n that a deal has; those behind the end are filled from the start."""
     return deal.places(np.arange(deal.size)) % max(n, 1)
 
 
 def _deal(
     script: Script, n: int, batch: int | None = None, drops: bool = False
-) -> tuple[Deal, int | None]:
+) -> tuple[loader_sequence.Deal, int | None]:
     """Return which of n places a process is dealt, and the size of its batches."""
     config, prepared = script.config, script.prepared
     host, count, drops_rest = script.share
@@ -334,7 +315,7 @@ def _deal(
         size = n // count if drops_rest else -(-n // count)
         if drops and batch is not None:
             size = size // batch * batch
-        return Deal(host=host, num_hosts=count, size=size), batch
+        return loader_sequence.Deal(host=host, num_hosts=count, size=size), batch
     host, count = config.host, config.num_hosts
     # Whole batches are dealt, or pieces of them.
     block = _share_of_batch(batch, prepared, count)
@@ -344,7 +325,7 @@ def _deal(
         # An incomplete round is filled from the start of the epoch, streams always.
         fills = prepared.even_batches or script.stream is not None
         size += block if fills else min(max(left - host * block, 0), block)
-    return Deal(host=host, num_hosts=count, block=block, size=size), block
+    return loader_sequence.Deal(host=host, num_hosts=count, block=block, size=size), block
 
 
 def _share_of_batch(batch: int, prepared: calls.Prepare, count: int) -> int:
@@ -375,9 +356,7 @@ def _in_turn(
             deal, _ = _deal(script, len(each), batch, drops)
             streams[number] = each[_places(deal, len(each))]
         size = _share_of_batch(size, prepared, config.num_hosts)
-    if drops:
-        streams = [each[: len(each) // size * size] for each in streams]
-    places, sizes = in_turn(streams, size)
+    places, sizes = loader_sequence.dealt_by_workers(streams, size, drops=drops)
     if prepared is not None and prepared.dispatch_batches:
         places, sizes = _dispatched(places, sizes, script, size, drops)
     return places, sizes, said
@@ -545,23 +524,18 @@ def _followed(script: Script) -> LoaderSequence:
     if config.batch is not None:
         raise refused("{batch=} has no meaning for nodes; write Batcher there", batch=config.batch)
 
-    def pieces() -> Iterator[tuple[Int64s, Int64s, Int64s]]:
+    def epochs() -> Iterator[Iterator[list[int]]]:
         for epoch in range(-config.first_epoch, config.epochs):
             node.reset()
-            while some := [*islice(iter(node.next, None), _AT_ONCE)]:
-                if epoch >= 0:
-                    found = np.array([index for one in some for index in one], np.int64)
-                    sizes = np.array([len(one) for one in some], np.int64)
-                    yield found, sizes, np.full(len(found), epoch)
+            elements = iter(node.next, None)
+            if epoch >= 0:
+                yield elements
+            deque(elements, maxlen=0)  # those before draw as well
 
-    found = Followed(
-        pieces,
+    shuffles = script.row is not None and script.row.pieces is not None
+    return loader_sequence.Followed(
+        loader_sequence.pieces_of(epochs()),
         batches=node.is_batched,
-        shuffles=script.mixture is not None
-        or (script.row is not None and script.row.pieces is not None),
+        shuffles=script.mixture is not None or shuffles,
         is_endless=is_endless,
     )
-    if not is_endless:
-        epochs = found.epochs_at(np.arange(found.num_examples))
-        found.epoch_size = int(np.count_nonzero(epochs == 0))
-    return found

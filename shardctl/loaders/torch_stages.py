@@ -214,7 +214,7 @@ class Script:
             self.elements = np.array(whole, np.int64)[np.array(places, np.int64)]
 
 
-class TorchStage(parts.Stage):
+class TorchStage(parts.Stage, is_call=False):
     """A call of a script in Python.
 
     makes: what the script calls what it makes; "" where it is called for what it does alone.
@@ -261,7 +261,7 @@ class SetRngState(TorchStage):
 # Datasets.
 
 
-class DatasetStage(TorchStage):
+class DatasetStage(TorchStage, is_call=False):
     """What makes a dataset of a dataset."""
 
     makes = of = "dataset"
@@ -270,7 +270,6 @@ class DatasetStage(TorchStage):
 class Subset(DatasetStage):
     """The elements at these places: listed, in a file, or of a range."""
 
-    name = "Subset"
     effect = "takes the elements at some places"
     indices: Indices
 
@@ -314,7 +313,6 @@ class IterableDataset(DatasetStage):
         all hosts share them where `hosts`.
     """
 
-    name = "IterableDataset"
     effect = "yields all elements in their order, in each worker"
     worker_info: Literal["ignored", "stride", "block"] = "ignored"
     hosts: bool = False
@@ -328,14 +326,13 @@ class ConcatDataset(Mixture):
     """`ConcatDataset`: one dataset behind the other."""
 
     at: ClassVar[str] = "torch.utils.data"
-    name = "ConcatDataset"
     effect = "puts one dataset behind the other"
 
 
 # Samplers, and batches of what they yield.
 
 
-class Sampler(TorchStage):
+class Sampler(TorchStage, is_call=False):
     """What yields places of a dataset."""
 
     makes, of = "sampler", "dataset"
@@ -348,14 +345,12 @@ class Sampler(TorchStage):
 class SequentialSampler(Sampler):
     """All places in their order."""
 
-    name = "SequentialSampler"
     effect = "yields the places in their order"
 
 
 class RandomSampler(Sampler):
     """A permutation of the places in each iteration; or places one by one, with replacement."""
 
-    name = "RandomSampler"
     effect = "permutes the places, anew in each iteration"
     replacement: bool = False
     num_samples: parts.PositiveCount | None = None
@@ -371,7 +366,6 @@ class SubsetRandomSampler(Sampler):
     """A permutation of some places."""
 
     of = ""
-    name = "SubsetRandomSampler"
     effect = "permutes some places, anew in each iteration"
     indices: Indices
     generator: OwnSeed | None = None
@@ -387,7 +381,6 @@ class WeightedRandomSampler(Sampler):
     """Places by their weights."""
 
     of = ""
-    name = "WeightedRandomSampler"
     effect = "draws places by their weights"
     weights: Numbers
     num_samples: parts.PositiveCount
@@ -417,7 +410,6 @@ class DistributedSampler(Sampler):
     """The share of a rank; `set_epoch`: whether the script calls it before each epoch."""
 
     at = "torch.utils.data.distributed"
-    name = "DistributedSampler"
     effect = "shares the places among hosts"
     num_replicas: parts.PositiveCount | None = None
     rank: parts.Number | None = None
@@ -444,7 +436,6 @@ class LengthGroupedSampler(Sampler):
 
     of = ""
     at = "transformers.trainer_pt_utils"
-    name = "LengthGroupedSampler"
     effect = "puts elements of similar lengths together"
     batch_size: parts.PositiveCount
     lengths: Numbers
@@ -475,7 +466,6 @@ class BatchSampler(TorchStage):
     """Batches of places."""
 
     makes, of = "batch_sampler", "sampler"
-    name = "BatchSampler"
     effect = "puts places into batches"
     batch_size: parts.PositiveCount
     drop_last: bool = False
@@ -495,7 +485,6 @@ class DataLoader(TorchStage):
     """
 
     makes, of = "loader", "dataset"
-    name = "DataLoader"
     effect = "reads with workers and batches"
     batch_size: parts.PositiveCount | None = None
     shuffle: bool = False
@@ -529,7 +518,6 @@ class StatefulDataLoader(DataLoader):
     """
 
     at = "torchdata.stateful_dataloader"
-    name = "StatefulDataLoader"
     sampler_generator: OwnSeed | None = parts.argument(by_name=True, default=None)
 
 
@@ -566,7 +554,6 @@ class Trainer(TorchStage):
     """
 
     makes, of = "loader", "dataset"
-    name = "Trainer"
     effect = "shuffles by seed and epoch, shares batches, counts steps of the optimizer"
     per_device_train_batch_size: parts.PositiveCount | None = None
     gradient_accumulation_steps: parts.PositiveCount = 1
@@ -606,7 +593,7 @@ class Trainer(TorchStage):
 # Nodes of torchdata.
 
 
-class NodeStage(TorchStage):
+class NodeStage(TorchStage, is_call=False):
     """A node that yields what its source yields, in its order."""
 
     makes = of = "node"
@@ -630,7 +617,6 @@ class SamplerWrapper(NodeStage):
     """A sampler as a node, which calls `set_epoch`."""
 
     of = "sampler"
-    name = "SamplerWrapper"
     initial_epoch: parts.Number = 0
 
 
@@ -638,31 +624,27 @@ class MapStyleWrapper(NodeStage):
     """The elements of a dataset at the places of a sampler."""
 
     of = "sampler"
-    name = "MapStyleWrapper"
 
 
 class IterableWrapper(NodeStage):
     """An iterable as a node."""
 
     of = "dataset"
-    name = "IterableWrapper"
 
 
 class Mapper(NodeStage):
     """A function of each element."""
 
-    name = "Mapper"
     parameters = (_FUNCTION,)
 
 
-class ThreadedNode(NodeStage):
+class ThreadedNode(NodeStage, is_call=False):
     """A node that reads ahead in threads or processes."""
 
 
 class ParallelMapper(ThreadedNode):
     """A function of each element, in workers."""
 
-    name = "ParallelMapper"
     parameters = (_FUNCTION, parts.value("num_workers"), parts.value("in_order"))
     num_workers: parts.PositiveCount
     in_order: bool = True
@@ -675,20 +657,16 @@ class ParallelMapper(ThreadedNode):
 class Prefetcher(ThreadedNode):
     """Elements read ahead."""
 
-    name = "Prefetcher"
     prefetch_factor: parts.PositiveCount
 
 
 class PinMemory(ThreadedNode):
     """Elements in pinned memory."""
 
-    name = "PinMemory"
-
 
 class Batcher(NodeStage):
     """Batches of elements."""
 
-    name = "Batcher"
     effect = "puts elements into batches"
     batch_size: parts.PositiveCount
     drop_last: bool = True
@@ -697,7 +675,6 @@ class Batcher(NodeStage):
 class Unbatcher(NodeStage):
     """The elements of batches."""
 
-    name = "Unbatcher"
     effect = "takes batches apart"
 
 
@@ -711,7 +688,6 @@ class MultiNodeWeightedSampler(Mixture):
     """Elements of several nodes by weights; see `StopCriteria` of torchdata."""
 
     at: ClassVar[str] = NODES
-    name = "MultiNodeWeightedSampler"
     effect = "draws the next node by its weight"
     weights: parts.Weights
     stop_criteria: Literal[

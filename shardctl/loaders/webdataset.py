@@ -17,22 +17,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.loaders.loader_sequence import (
-    Followed,
-    LoaderConfig,
-    LoaderSequence,
-    ranges_of_shards,
-)
+from shardctl.loaders.loader_sequence import Followed, LoaderConfig, LoaderSequence, pieces_of
 from shardctl.stages import part as parts
 from shardctl.stages.pipelines import open_stages, parts_of
 from shardctl.stages.stages import Mixture, Pipeline
 
 _BY_TIME = "its seed is drawn anew in each process; {} fixes it"
 _OF_RANDOM = "random.seed({}) is called right before the loop, and nothing else draws from random"
-_INITIAL, _SHARDS, _PIECE = 100, 100, 1024
+_INITIAL, _SHARDS = 100, 100
 _PLAIN = "WebDataset(shardshuffle=100, seed={}), which repeats its order in each epoch"
 Rows = Iterator[Any]  # shards, samples or batches
 Run = Callable[[Rows], Rows]
@@ -41,7 +35,6 @@ Run = Callable[[Rows], Rows]
 class WebDataset(parts.Stage):
     """`webdataset.WebDataset(urls, ..)`, by the arguments that its order comes from."""
 
-    name = "WebDataset"
     effect = "shuffles shards, shares them, and reads their samples"
     shardshuffle: bool | parts.Number | None = None
     detshuffle: bool = False
@@ -77,14 +70,12 @@ class WebDataset(parts.Stage):
 class SimpleShardList(parts.Stage):
     """`SimpleShardList(urls, seed)`: the shards, shuffled once with a seed."""
 
-    name = "SimpleShardList"
     seed: int | None = None
 
 
 class ResampledShards(parts.Stage):
     """`ResampledShards(urls, nshards, seed, deterministic)`: shards drawn at random, again too."""
 
-    name = "ResampledShards"
     nshards: parts.PositiveCount | None = None
     seed: int = 0
     deterministic: bool = False
@@ -210,7 +201,6 @@ class ToTuple(Map):
 class WebLoader(parts.Stage):
     """`WebLoader(dataset, batch_size)`: a DataLoader, behind which stages of the process stand."""
 
-    name = "WebLoader"
     effect = "deals what its workers yield in turn"
     batch_size: parts.PositiveCount | None = 1
 
@@ -218,14 +208,12 @@ class WebLoader(parts.Stage):
 class RoundRobin(Mixture):
     """`RoundRobin(datasets, longest)`: an element of each in turn."""
 
-    name = "RoundRobin"
     longest: bool = False
 
 
 class RandomMix(Mixture):
     """`RandomMix(datasets, probs, longest)`: the next of one that Python's `random` draws."""
 
-    name = "RandomMix"
     probs: parts.Weights | None = None
     longest: bool = False
 
@@ -271,26 +259,15 @@ def webdataset_sequence(config: LoaderConfig) -> LoaderSequence:
             "with_epoch(N) ends it"
         )
 
-    def pieces() -> Iterator[tuple[Int64s, Int64s, Int64s]]:
-        for epoch, elements in enumerate(_iterations(config, inner, loader, outer)):
-            while rows := list(islice(elements, _PIECE)):
-                lists = list(map(_samples, rows))
-                indices = np.array([*chain.from_iterable(lists)], np.int64)
-                sizes = np.array(list(map(len, lists)), np.int64)
-                yield indices, sizes, np.full(len(indices), epoch)
-
     # A DataLoader without a batch size leaves elements as they are.
     stages = (*inner.stages, *[loader] * bool(loader.batch_size), *outer)
     shapes = [one for one in stages if isinstance(one, _SHAPES)]
     found = Followed(
-        pieces,
+        pieces_of(map(_samples, one) for one in _iterations(config, inner, loader, outer)),
         batches=bool(shapes) and not isinstance(shapes[-1], Unbatched),
         shuffles=any(isinstance(one, _SHUFFLES) for one in every),
         is_endless=is_endless,
     )
-    if not found.is_endless and config.epochs > 1:
-        epochs = found.epochs_at(np.arange(found.num_examples))
-        found.epoch_size = int((epochs == 0).sum())
     of_random = [_OF_RANDOM.format(config.global_seed)] * mixes
     plain = config.stages is None and config.seed is not None
     found.assumptions = (*of_random, *[_PLAIN.format(config.seed)] * plain)
@@ -409,7 +386,7 @@ def _built(pipeline: Pipeline, process: _Process) -> Callable[[], Rows]:
             [one() for one in inputs], source, process.random
         )
         return _run_of(pipeline.stages, begin, process)
-    shards = ranges_of_shards(process.config, source)
+    shards = process.config.whole_shards(source).shards
     return _run_of(pipeline.stages, lambda: iter(shards), process)
 
 

@@ -9,16 +9,12 @@
 Importing this imports Orbax, and so JAX: the arguments of a checkpoint are Orbax's own classes.
 """
 
-from shardctl.base.install import to_install as _to_install
-from shardctl.errors import MissingDependencyError
+from shardctl.base.install import missing as _missing
 
 try:
     from orbax.checkpoint.future import CommitFutureAwaitingContractedSignals as _Needed  # noqa: F401
 except ImportError as _error:
-    raise MissingDependencyError(
-        f"Orbax is needed for this and cannot be imported ({_error}); "
-        f"install it with: {_to_install('orbax-checkpoint')}"
-    ) from _error
+    raise _missing("Orbax", "orbax-checkpoint", _error) from _error
 
 from shardctl.orbax.handler import Checkpointable, PositionHandler, Restore, Save, states
 

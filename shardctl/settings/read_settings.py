@@ -11,7 +11,7 @@ from shardctl.base.arguments import checked, keep_fields, made_kind, no_such_arg
 from shardctl.base.phrase import option
 from shardctl.base.text import counted
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.loaders.loader import LOADERS, READERS, Loader, LoaderName
+from shardctl.loaders.loader import LOADERS, READERS, Loader, LoaderName, calls_of
 from shardctl.settings import names
 from shardctl.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, HostBy, HostMode
@@ -164,7 +164,6 @@ class ReadSettings:
         reader = READERS.get(self.loader)
         if hasattr(given, "stages") or not (reader and (reader.on_tf_data or reader.stages)):
             return cast("Pipeline", given)  # what has no meaning is refused unread
-        from shardctl.loaders.vocabulary import calls_of
         from shardctl.stages.text import pipeline_of
 
         try:
@@ -174,7 +173,6 @@ class ReadSettings:
             raise UsageError(f"{option('stages', *shown, given=True)}: {error!s}") from None
 
     def _check_stages(self, stages: Pipeline) -> None:
-        from shardctl.loaders.vocabulary import calls_of
         from shardctl.settings.names import with_known_settings
         from shardctl.stages.pipelines import parts_of
 
@@ -506,7 +504,7 @@ def unstated_reading(settings: ReadSettings, *, is_counted: bool, num_files: int
     """
     # Then neither the cycle nor the block changes the order, so nothing is assumed.
     in_order = settings.cycle == 1 or (num_files < 2 and not settings.repeat_files)
-    if in_order or not is_counted or not settings.reader.has_blocks:
+    if in_order or not is_counted or not settings.reader.on_tf_data:
         return None
     defaults = [] if settings.cycle is not None else [f"cycle {rules.DEFAULT_CYCLE}"]
     defaults += [f"block {settings.block}"] if isinstance(settings.block, _UnstatedBlock) else []
@@ -552,7 +550,7 @@ def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocum
     (16, True, True, None)
     """
     values = {setting: setting.value_in_force(settings, ordered=ordered) for setting in SETTINGS}
-    if settings.reader.is_default:
+    if settings.reader.on_tf_data:
         values[SETTING_BY_FIELD["loader"]] = None
     return {s.name: value for s, value in values.items() if value is not None or not s.is_rare}
 

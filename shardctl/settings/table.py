@@ -16,7 +16,7 @@ from shardctl.base import tfds_rules as rules
 from shardctl.base.arguments import kind_of, truth_value, whole_number
 from shardctl.base.text import choices, counted, nearest_first, printable
 from shardctl.errors import UsageError
-from shardctl.loaders.loader import LOADERS, READERS, TFDS_CALLS
+from shardctl.loaders.loader import LOADERS, READERS, TFDS_CALLS, calls_of
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, as_host
 
 # The kinds of settings: which values they take, in Python and in a document.
@@ -342,7 +342,6 @@ def stages_in(document: InForce) -> Any:
     if document.get("stages") is None:
         return None
     # Who gives no stages loads nothing of them.
-    from shardctl.loaders.vocabulary import calls_of
     from shardctl.stages.text import pipeline_of
 
     given, loader = document["stages"], document.get("loader") or "tfds"

@@ -26,7 +26,7 @@ def _written(*parameters: str) -> tuple[parts.Parameter, ...]:
     return tuple(parts.value(*names.split(), takes="written") for names in parameters)
 
 
-class _Listing(parts.Part):
+class _Listing(parts.Part, is_call=False):
     """A call about files, of which code decides unless its arguments are literals."""
 
     takes_anything = True

@@ -90,7 +90,8 @@ class Part:
 
     Every class of parts is made a frozen dataclass of keyword arguments.
 
-    name: of the call. parameters: its arguments, in the order of tf.data; mostly the fields.
+    name: of the call, that of the class where none is written; a class that is no call itself says
+        `is_call=False`. parameters: its arguments, in the order of tf.data; mostly the fields.
     takes_anything: what else it is given is not read.
     effect: what it does to the order, without a full stop.
     """
@@ -100,7 +101,9 @@ class Part:
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     takes_anything: ClassVar[bool] = False
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, is_call: bool = True) -> None:
+        if is_call and "name" not in vars(cls):
+            cls.name = cls.__name__
         dataclass(frozen=True, kw_only=True)(cls)
         # A class that writes none has its fields as parameters, in their order.
         if "parameters" not in vars(cls):
@@ -160,7 +163,7 @@ class Part:
         return replace(self, **changed) if changed else self
 
 
-class Stage(Part):
+class Stage(Part, is_call=False):
     """What is done with a dataset.
 
     takes_function: the first argument of the call is a function of the script.
@@ -212,7 +215,7 @@ class Stage(Part):
         )
 
 
-class Source(Part):
+class Source(Part, is_call=False):
     """What a pipeline begins with."""
 
     @property

@@ -342,7 +342,7 @@ class Concatenate(parts.Stage):
         return _sum((count, *others))
 
 
-class ByData(parts.Stage):
+class ByData(parts.Stage, is_call=False):
     """A stage whose elements depend on what is in the examples.
 
     kept: path of a file with what it does to each example: what `shardctl inspect --scan` wrote;
@@ -614,7 +614,7 @@ class Values(parts.Source):
         return len(self.values)
 
 
-class Mixture(parts.Source):
+class Mixture(parts.Source, is_call=False):
     """What combines several datasets."""
 
     inputs: tuple[Pipeline, ...] = parts.argument("datasets", takes="pipelines")
@@ -691,7 +691,7 @@ class SampleFromDatasets(Mixture):
         return None if self.stop_on_empty else _sum(others)
 
 
-class Choosing(Mixture):
+class Choosing(Mixture, is_call=False):
     """A mixture in which numbers say which input comes next."""
 
     choices: Pipeline = parts.argument("choice_dataset", takes="pipeline")

@@ -13,7 +13,6 @@ Importing this imports neither PyTorch nor TensorFlow, and reading needs no Tens
 """
 
 from shardctl.torch.files import RecordFiles
-from shardctl.torch.loader import Sampler, collate_as_tf_data, consumed, data_loader
-from shardctl.torch.ranks import AllRanks
+from shardctl.torch.loader import AllRanks, Sampler, collate_as_tf_data, consumed, data_loader
 
 __all__ = ["AllRanks", "RecordFiles", "Sampler", "collate_as_tf_data", "consumed", "data_loader"]

@@ -17,8 +17,7 @@ import shardctl
 from shardctl.errors import UsageError
 from shardctl.live.library import LoaderObject, reader_of
 from shardctl.live.objects import rows_of
-from shardctl.loaders.loader import LOADERS
-from shardctl.loaders.vocabulary import calls_of
+from shardctl.loaders.loader import LOADERS, calls_of
 from shardctl.stages.stages import Pipeline
 from tests.cli import test_toy_chain as toy
 from tests.cli.conftest import Shardctl

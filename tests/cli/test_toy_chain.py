@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,9 +13,8 @@ import pytest
 
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
-from shardctl.loaders.loader import LOADERS, Loader, LoaderName
-from shardctl.loaders.loader_sequence import Followed, LoaderConfig, LoaderSequence
-from shardctl.loaders.vocabulary import calls_of
+from shardctl.loaders.loader import LOADERS, Loader, LoaderName, calls_of
+from shardctl.loaders.loader_sequence import Followed, LoaderConfig, LoaderSequence, pieces_of
 from shardctl.stages import part as parts
 from shardctl.stages.stages import Mixture, Pipeline, Read
 from tests.cli.conftest import Shardctl
@@ -66,15 +66,11 @@ def sequence(config: LoaderConfig) -> LoaderSequence:
     is_endless = any(isinstance(one, Again) for one in stages.stages)
     found = row(stages, config)
 
-    def pieces() -> Iterator[tuple[Int64s, Int64s, Int64s]]:
-        epoch = 0
-        while not epoch or is_endless:
-            for start in range(0, len(found), size):
-                piece = found[start : start + size]
-                yield piece, np.array([len(piece)]), np.full(len(piece), epoch)
-            epoch += 1
-
-    return Followed(pieces, batches=size > 1, epoch_size=len(found), is_endless=is_endless)
+    elements = [found[start : start + size].tolist() for start in range(0, len(found), size)]
+    epochs = (iter(elements) for _ in (count() if is_endless else range(1)))
+    return Followed(
+        pieces_of(epochs), batches=size > 1, epoch_size=len(found), is_endless=is_endless
+    )
 
 
 LOADER = Loader(

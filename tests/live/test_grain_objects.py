@@ -14,8 +14,8 @@ from shardctl.errors import UsageError
 from shardctl.live.grain import read_object
 from shardctl.loaders.grain import grain_sequence
 from shardctl.loaders.grain_states import elements_of, state_of
+from shardctl.loaders.loader import calls_of
 from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSource
-from shardctl.loaders.vocabulary import calls_of
 from shardctl.metadata.loader_versions import installed_version
 from shardctl.stages.text import parse_stages, text_of
 from tests.cases import counted

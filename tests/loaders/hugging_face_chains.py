@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from shardctl.errors import UsageError
-from shardctl.loaders.loader import LOADERS, library_of, release_of
+from shardctl.loaders.loader import LOADERS, calls_of, library_of, release_of
 from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSource
-from shardctl.loaders.vocabulary import calls_of
 from shardctl.stages.pipelines import readers_of
 from shardctl.stages.text import parse_stages
 

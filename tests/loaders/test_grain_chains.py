@@ -15,8 +15,8 @@ from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
 from shardctl.loaders.grain import GrainSequence, grain_sequence
 from shardctl.loaders.grain_states import elements_of, state_of
+from shardctl.loaders.loader import calls_of
 from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSource
-from shardctl.loaders.vocabulary import calls_of
 from shardctl.stages.pipelines import readers_of, with_sources_read
 from shardctl.stages.stages import counted_source
 from shardctl.stages.text import parse_stages

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from shardctl.loaders.loader import calls_of
 from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSource
-from shardctl.loaders.vocabulary import calls_of
 from shardctl.stages.pipelines import readers_of
 from shardctl.stages.text import parse_stages
 

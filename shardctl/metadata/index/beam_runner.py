@@ -20,7 +20,7 @@ from itertools import chain
 from typing import Any
 
 from shardctl.base.arguments import checked
-from shardctl.base.install import to_install
+from shardctl.base.install import imported
 from shardctl.base.text import choices, in_short, printable, quoted
 from shardctl.base.text import counted as number_of
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
@@ -72,15 +72,9 @@ class BeamRunner:
     """
 
     def __init__(self, options: Sequence[str]) -> None:
-        try:
-            with silent_libraries():
-                import apache_beam  # noqa: F401
-                from apache_beam.options.pipeline_options import StandardOptions
-        except ImportError as error:
-            raise MissingDependencyError(
-                f"Apache Beam is needed for this and cannot be imported ({error}); "
-                f"install it with: {to_install('apache-beam')}"
-            ) from error
+        with silent_libraries():
+            module = "apache_beam.options.pipeline_options"
+            standard = imported(module, "Apache Beam", "apache-beam").StandardOptions
         with silent_libraries():
             self._options, given, unknown = _parsed(options)
             self._runner = _runner(given["runner"] or _DEFAULT)
@@ -90,7 +84,7 @@ class BeamRunner:
         # Beam itself drops what it does not know.
         if unknown and kind not in _WITH_JOB_SERVER:
             raise UsageError(f"Beam knows no option {quoted(f'--{min(unknown)}', 200)}")
-        local = not given["runner"] or kind in (*StandardOptions.LOCAL_RUNNERS, "FnApiRunner")
+        local = not given["runner"] or kind in (*standard.LOCAL_RUNNERS, "FnApiRunner")
         if not local and not self.temp_location:
             raise UsageError(
                 f"{kind} has its workers elsewhere: give --temp_location after --, a folder that "

@@ -102,7 +102,7 @@ def read_in_force(
 
 def _version_in_force(settings: ReadSettings) -> str | None:
     """Return of which version a loader's order is, None where that is refused, or TFDS reads."""
-    if settings.reader.is_default:
+    if settings.reader.on_tf_data:
         return None
     from shardctl.order.loader_order import loader_version
 

@@ -7,8 +7,7 @@ import re
 from typing import Any
 
 from shardctl.base.tfds_rules import INT64_MAX, WHOLE_DATASET
-from shardctl.loaders.loader import READERS
-from shardctl.loaders.vocabulary import calls_of
+from shardctl.loaders.loader import READERS, calls_of
 from shardctl.settings import table
 from shardctl.settings.names import SETTING_BY_ALIAS
 from shardctl.spec.host import FORM

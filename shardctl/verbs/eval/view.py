@@ -31,7 +31,7 @@ def eval_table(evaluation: Evaluation, screen: tables.Screen) -> Iterator[str]:
     """Yield what each host gets, what becomes of remainders, and what to do about it."""
     batch = f"{evaluation.device_batch:,}"
     settings = evaluation.settings
-    shares = settings.host_mode.call if settings.reader.shares_in_modes else call_of_hosts(settings)
+    shares = settings.host_mode.call if settings.reader.on_tf_data else call_of_hosts(settings)
     shared = f", shared by {shares}" if evaluation.num_hosts > 1 else ""
     title = (
         f"{evaluation.spec} in {evaluation.dataset.title}: {counted(evaluation.total, 'example')}, "
@@ -185,7 +185,7 @@ def _of_sharer_advice(evaluation: Evaluation) -> Iterator[str]:
     """Yield what a loader's shares, or stages, repeat and leave out, and what cures it."""
     settings, hang = evaluation.settings, evaluation.hang(evaluation.remainder)
     who, cure = call_of_hosts(settings), "gather the predictions and keep the first of each"
-    if settings.reader.shares_in_modes:
+    if settings.reader.on_tf_data:
         who, cure = "--stages", "leave out the repeat"
     if evaluation.num_repeated:
         yield (

@@ -217,7 +217,7 @@ def advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
     if num_hosts == 1 or not count:
         return
     best = comparison.recommended
-    if not settings.reader.shares_in_modes:
+    if not settings.reader.on_tf_data:
         yield from _of_loader(comparison)
         return
     if comparison.num_readers > 1:

@@ -376,7 +376,7 @@ def sharing_of(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sh
         UsageError: a bad spec, or stages in which hosts do not share what they read.
         UnpredictableOrderError: the order of the splits is nondeterministic.
     """
-    if not settings.reader.shares_in_modes:
+    if not settings.reader.on_tf_data:
         sources.refuse_unread_spec(spec, settings)
         return OfLoader(sources.resolved_reading(dataset, spec, settings), settings)
     sources.refuse_unread_spec(spec, settings)
@@ -396,7 +396,7 @@ def sharing_of(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sh
 
 def sharing_of_resolved(resolved: Resolved, settings: ReadSettings) -> Sharing:
     """Return what hosts share of a spec that is resolved, which each reader of stages reads."""
-    if not settings.reader.shares_in_modes:
+    if not settings.reader.on_tf_data:
         return OfLoader(resolved, settings)
     return OfReaders(settings, [(settings, resolved)])
 

@@ -107,7 +107,7 @@ def settings_for(settings: ReadSettings, loader: str, **own: Any) -> ReadSetting
     kept["batch"] = DEFAULT_BATCH if settings.batch is None else settings.batch
     if same:
         kept["loader_version"] = settings.loader_version
-    if same and settings.reader.shares_in_modes:
+    if same and settings.reader.on_tf_data:
         kept["host_by"] = settings.host_by
     return ReadSettings(**{**kept, "loader": loader, **own})
 
@@ -123,7 +123,7 @@ def buffer_seed_of(settings: ReadSettings) -> int:
 
 
 def _of_tfds(settings: ReadSettings) -> Iterator[Way]:
-    files = not settings.reader.has_blocks or settings.shuffle_files is not False
+    files = not settings.reader.on_tf_data or settings.shuffle_files is not False
     for buffer in _BUFFERS if settings.buffer is None else (settings.buffer,):
         own: dict[str, Any] = {"buffer": buffer, "buffer_seed": buffer_seed_of(settings)}
         if files:

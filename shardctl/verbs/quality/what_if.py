@@ -99,7 +99,7 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
 
     All are measured alike. What TFDS refuses for this dataset is left out, and what has no effect.
     """
-    if not question.settings.reader.has_blocks:
+    if not question.settings.reader.on_tf_data:
         return ()  # the changes are those of TFDS's reader, its files and its buffer
     found: list[Alternative] = []
     # Measured by one method, so the scores can be compared with each other.

@@ -516,7 +516,7 @@ def codes_of(resolved: Resolved) -> ExampleCodes:
 
 
 def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:
-    host, in_modes = settings.host, settings.reader.shares_in_modes
+    host, in_modes = settings.host, settings.reader.on_tf_data
     sharded = any(isinstance(p, Shard) and p.num_shards > 1 for p in parts_of(stages_of(settings)))
     by_order = (
         host is not None and host.count > 1 and not (in_modes and not settings.host_mode.reads_all)
