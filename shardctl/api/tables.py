@@ -44,7 +44,7 @@ _VIEWS = {
     "TfdsMetadata": "index.view:tfds_metadata",
     "PlansDiff": "diff.view:plans",
     "Rehearsal": "rehearse.view:rehearse",
-    "Report": "report.document:report",
+    "Report": "report.page:report",
     "ReportComparison": "report.compared:comparison",
     "Verification": "verify.view:verify",
 }

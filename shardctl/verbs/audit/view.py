@@ -25,10 +25,7 @@ def audit_table(audit: Audit, screen: tables.Screen) -> Iterator[str]:
     shown = tables.columns(f"epoch <host trained once again foreign never {named}")
     rows = sorted((*audit.epochs, *audit.hosts), key=attrgetter("epoch"))
     yield tables.table(shown, tables.cells_of(shown, rows), screen, keep=4 * _ROWS)
-    if screen.pictures:
-        from shardctl.draw.picture import picture_lines
-
-        yield from ("\n", *picture_lines(audit, screen))
+    yield from tables.pictures(audit, screen)
     named = "first_step=first last_step=last num_rolled_back=rolled_back num_missing=missing"
     starts = tables.columns(f"<log line <host {named}")
     yield f"\nsteps of {counted(len(audit.runs), 'start')}\n"

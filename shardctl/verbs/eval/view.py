@@ -42,12 +42,8 @@ def eval_table(evaluation: Evaluation, screen: tables.Screen) -> Iterator[str]:
     yield from tables.table_pieces(
         _COLUMNS, tables.grouped(eval_rows(evaluation), _COLUMNS), screen, keep=_ROWS
     )
+    yield from tables.pictures(evaluation, screen)
     yield "\n"
-    if screen.pictures:
-        from shardctl.draw.picture import picture_lines
-
-        yield from picture_lines(evaluation, screen)
-        yield "\n"
     yield tables.table(*way_cells(evaluation), screen)
     legend = "* as set up here"
     if evaluation.num_devices > 1:

@@ -45,11 +45,7 @@ def hosts_table(
     for strategy in shown:
         yield "\n"
         yield from _host_table(strategy, screen)
-    if screen.pictures:
-        from shardctl.draw.picture import picture_lines
-
-        yield "\n"
-        yield from picture_lines(plan, screen)
+    yield from tables.pictures(plan, screen)
 
 
 def title(plan: HostsPlan, hosts: str) -> str:
