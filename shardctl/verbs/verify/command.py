@@ -132,7 +132,8 @@ def _compared(
         refuse_allow_version(given=bool(allow_version))
         if spec is not None and (spec == "-" or spec.endswith(_SNAPSHOTS)):
             return _snapshot(source, reading.given(), spec, take)
-        return _order(source, reading, spec, take)
+        dataset, settings = asked_for(source, reading)
+        return _read(dataset, spec, settings, take)
     given = {**reading.given(), "SPEC": spec}
     dataset, made = plan_of_file(plan, source, given, allow_version=bool(allow_version))
     return replace(_plan(dataset, made, take), plan=public_url(plan))
@@ -178,13 +179,6 @@ def _files(
     with naming_damaged():
         dataset = chosen_dataset(source, project_here())
     return verify_files(dataset, *splits, jobs=jobs, runner=runner, watch=WATCHING.get())
-
-
-def _order(
-    source: DatasetOptions, reading: OrderOptions, spec: str | None, take: "Take"
-) -> "Verification":
-    dataset, settings = asked_for(source, reading)
-    return _read(dataset, spec, settings, take)
 
 
 def _read(
