@@ -41,7 +41,7 @@ from shardctl.verbs.quality.loaders import LoaderComparison
 from shardctl.verbs.quality.metrics import FAIR, MIXED, meaning
 from shardctl.verbs.report import elements as html
 from shardctl.verbs.report.answer import NotShown, Report, Shown
-from shardctl.verbs.simulate.picture import strips_picture
+from shardctl.verbs.simulate.view import strips_picture
 
 _SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "value", "source"))
 
