@@ -90,7 +90,7 @@ def quality(
 
     minimum = None if min_score is None else minimum_score(min_score)
     dataset, settings = asked_for(source, reading)
-    sizes = {"memory": memory, "example_bytes": example_bytes}
+    sizes: Any = {"memory": memory, "example_bytes": example_bytes}
     plan = measured_quality(dataset, spec, settings, target=target, **sizes)
     warn(plan.warnings)
     picture = False if picture is None and not details else picture

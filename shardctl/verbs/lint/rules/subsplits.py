@@ -178,7 +178,7 @@ def id_sets(
     # In how many ranges of each of the two an id is more than the id before it.
     ends: dict[str, tuple[Counter[int], Counter[int]]] = defaultdict(lambda: (Counter(), Counter()))
     for side, pieces in enumerate((ranges, others)):
-        for piece in pieces:
+        for piece in (one for one in pieces if one.num_examples):
             ends[piece.split.name][side].update({piece.start: 1})
             ends[piece.split.name][side].subtract({piece.stop: 1})
     found: IdSets = {}
