@@ -65,7 +65,7 @@ from shardctl.verbs.quality.metrics import Metric as Metric, Score as Score
 from shardctl.verbs.rehearse.answer import HostRun as HostRun, Rehearsal as Rehearsal
 from shardctl.verbs.report.answer import Report as Report, report as report
 from shardctl.verbs.report.compare import ReportComparison as ReportComparison
-from shardctl.verbs.report.question import NotShown as NotShown
+from shardctl.verbs.report.answer import NotShown as NotShown
 from shardctl.verbs.resume.answer import LoaderPlan as LoaderPlan, resume as resume
 from shardctl.verbs.resume.answer import resume_loader as resume_loader
 from shardctl.verbs.resume.answer import resume_unseen as resume_unseen

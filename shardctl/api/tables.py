@@ -19,41 +19,37 @@ from shardctl.metadata.index.answer import check_yaml
 
 _ROWS_SHOWN = 30  # that a notebook shows of a long table
 
-# Where the documents and rows of an answer are that the command line writes: a module of verbs, and
-# what its functions are named after.
+# The views of answers that are not made, or not called, like those of the verb that makes them: a
+# module of verbs, and what its functions for documents and rows are named after.
 # By name and not by class, so that importing this loads no verb.
 _VIEWS = {
-    "Audit": "audit.view:audit",
-    "DatasetList": "list.view:list",
-    "Diff": "diff.view:diff",
-    "Evaluation": "eval.view:eval",
     "FilesVerification": "verify.view:verify_files",
-    "HostsPlan": "hosts.view:hosts",
     "Index": "index.view:index",
     "IndexCheck": "index.view:check",
-    "Inspection": "inspect.view:inspect",
-    "Layout": "layout.view:layout",
-    "Lint": "lint.view:lint",
     "LoaderComparison": "quality.view:loaders",
-    "Located": "locate.view:locate",
-    "Plan": "plan.view:plan",
-    "Plans": "plan.view:plan",
-    "Quality": "quality.view:quality",
-    "ResumePlan": "resume.view:resume",
-    "Simulation": "simulate.view:simulate",
-    "TfdsMetadata": "index.view:tfds_metadata",
     "PlansDiff": "diff.view:plans",
-    "Rehearsal": "rehearse.view:rehearse",
-    "Report": "report.document:report",
+    "Report": "report.page:report",
     "ReportComparison": "report.compared:comparison",
-    "Verification": "verify.view:verify",
+    "ResumePlan": "resume.view:resume",
+    "TfdsMetadata": "index.view:tfds_metadata",
 }
+
+
+def view_of(kind: type) -> str:
+    """Return where the documents and rows of a class of answers are, as "module:name".
+
+    >>> from shardctl.verbs.plan.answer import Plans
+    >>> view_of(Plans)
+    'plan.view:plan'
+    """
+    *_, verb, _ = kind.__module__.split(".")
+    return _VIEWS.get(kind.__name__, f"{verb}.view:{verb}")
 
 
 def _made(answer: Any, what: str, *more: Any) -> Any:
     """Return the document of an answer, or its rows."""
     kind = type(answer).__name__
-    module, _, verb = _VIEWS[kind].partition(":")
+    module, _, verb = view_of(type(answer)).partition(":")
     # Several numbers of hosts make another table, a row for each number.
     if kind == "HostsPlan" and len(answer.comparisons) > 1:
         verb = "sweep"

@@ -196,6 +196,21 @@ def records_of(fields: Sequence[str] | str, items: Sequence[Any]) -> Records:
     return found
 
 
+def numbered_records(fields: Sequence[str], columns: Sequence[Int64s | None]) -> Records:
+    """Return records of their number, from 0, and of columns (int64[n]), the first of them known.
+
+    >>> import numpy as np
+    >>> numbered_records(["host", "examples", "bytes"], [np.array([5, 4]), None])[1]
+    {'host': 1, 'examples': 4, 'bytes': None}
+    """
+
+    def cells(start: int, stop: int) -> list[Cell]:
+        own: list[Cell] = [None if one is None else one[start:stop] for one in columns]
+        return [list(range(start, stop)), *own]
+
+    return Records(0 if columns[0] is None else len(columns[0]), fields, cells)
+
+
 def picked(item: Any, fields: str) -> dict[str, Any]:
     """Return attributes of an item by their names, all None where there is no item.
 

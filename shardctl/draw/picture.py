@@ -276,15 +276,15 @@ def _padded(text: str, width: int) -> str:
 
 # Who draws an answer, and its pictures as lines of a terminal.
 
-# The class of an answer -> its verb, and its drawer in `picture.py` there.
+# The class of an answer -> its drawer, below `verbs`.
 DRAWERS = {
-    "Audit": "audit:audit_pictures",
-    "Evaluation": "eval:eval_pictures",
-    "HostsPlan": "hosts:hosts_pictures",
-    "Layout": "layout:layout_pictures",
-    "LoaderComparison": "quality:loaders_pictures",
-    "Quality": "quality:quality_pictures",
-    "Simulation": "simulate:simulate_pictures",
+    "Audit": "audit.view:audit_pictures",
+    "Evaluation": "eval.view:eval_pictures",
+    "HostsPlan": "hosts.view:hosts_pictures",
+    "Layout": "layout.picture:layout_pictures",
+    "LoaderComparison": "quality.picture:loaders_pictures",
+    "Quality": "quality.picture:quality_pictures",
+    "Simulation": "simulate.view:simulate_pictures",
 }
 
 
@@ -295,11 +295,9 @@ def pictures_of(answer: object, paper: Paper = SHEET) -> tuple[Picture, ...]:
     >>> [picture.title for picture in pictures_of(layout("mnist", "test"))]
     ['test in mnist:3.0.1: 1 shard']
     """
-    module, _, name = DRAWERS.get(type(answer).__name__, "").partition(":")
-    if not name:
-        return ()
-    found: tuple[Picture, ...] = named(f"shardctl.verbs.{module}.picture:{name}")(answer, paper)
-    return found
+    drawer = DRAWERS.get(type(answer).__name__)
+    found: tuple[Picture, ...] = ()
+    return found if drawer is None else named(f"shardctl.verbs.{drawer}")(answer, paper)
 
 
 def picture_lines(answer: object, screen: Screen, most: int | None = None) -> Iterator[str]:

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 from shardctl.base.columns import Cell as RowsCell
 from shardctl.base.columns import Records, filled, listed, shared
+from shardctl.base.hooks import named
 from shardctl.base.text import counted, inert, printable
 from shardctl.draw.quantities import human_bytes
 
@@ -355,6 +356,13 @@ def paragraph(text: str, screen: Screen, *, style: Look = "") -> str:
 def paragraphs(screen: Screen, *texts: str, style: Look = "") -> Iterator[str]:
     """Yield paragraphs, those without text left out."""
     return (paragraph(text, screen, style=style) for text in texts if text)
+
+
+def pictures(answer: object, screen: Screen, most: int | None = None) -> Iterator[str]:
+    """Yield the first pictures of an answer below a blank line, where the screen shows them."""
+    if screen.pictures:  # else NumPy is not loaded
+        yield "\n"
+        yield from named("shardctl.draw.picture:picture_lines")(answer, screen, most)
 
 
 def to_paste(said: str, command: str, screen: Screen) -> Iterator[str]:

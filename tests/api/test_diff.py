@@ -13,7 +13,7 @@ import pytest
 import shardctl
 from shardctl.saved.plan_file import plan_yaml
 from shardctl.saved.snapshot_file import snapshot_json, snapshot_yaml
-from shardctl.verbs.report.question import NotShown
+from shardctl.verbs.report.answer import NotShown
 
 TOY = "name: toy\nsplits: {train: {shard_lengths: [6, 6, 6, 6]}, test: {shard_lengths: [5]}}\n"
 OTHER = TOY.replace("[6, 6", "[5, 7")

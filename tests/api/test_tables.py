@@ -16,7 +16,9 @@ import pytest
 
 import shardctl
 from shardctl import Dataset, Split
-from shardctl.base.columns import Answer
+from shardctl.api.tables import view_of
+from shardctl.base.columns import Answer, Tabular
+from shardctl.base.hooks import named
 from shardctl.draw.picture import DRAWERS
 from tests.public_calls import World
 
@@ -149,10 +151,10 @@ def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.Monke
 
 def test_every_answer_with_rows_has_a_table() -> None:
     public = (getattr(shardctl, name) for name in shardctl.__all__)
-    answers = {one.__name__ for one in public if isinstance(one, type) and issubclass(one, Answer)}
-    from shardctl.api.tables import _VIEWS
-
-    assert answers - {"Snapshot", "TakenSnapshot"} == {*_VIEWS}
+    answers = {one for one in public if isinstance(one, type) and issubclass(one, Answer)}
+    for answer in answers - {shardctl.Snapshot, shardctl.TakenSnapshot}:
+        for what in ("document", "rows")[: 1 + issubclass(answer, Tabular)]:
+            assert named(f"shardctl.verbs.{view_of(answer)}_{what}")
 
 
 # Pictures above the table.

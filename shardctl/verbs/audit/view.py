@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from operator import attrgetter
 
 from shardctl.base.columns import Records, picked
-from shardctl.base.text import counted
+from shardctl.base.text import counted, printable
 from shardctl.draw import tables
+from shardctl.draw.picture import Bar, Paper, Picture, Series, bar_lines
 from shardctl.draw.step_rows import heading, order_head, pipeline_line, pipeline_record
 from shardctl.files.documents import Document
 from shardctl.verbs.audit.answer import Audit
@@ -25,10 +26,7 @@ def audit_table(audit: Audit, screen: tables.Screen) -> Iterator[str]:
     shown = tables.columns(f"epoch <host trained once again foreign never {named}")
     rows = sorted((*audit.epochs, *audit.hosts), key=attrgetter("epoch"))
     yield tables.table(shown, tables.cells_of(shown, rows), screen, keep=4 * _ROWS)
-    if screen.pictures:
-        from shardctl.draw.picture import picture_lines
-
-        yield from ("\n", *picture_lines(audit, screen))
+    yield from tables.pictures(audit, screen)
     named = "first_step=first last_step=last num_rolled_back=rolled_back num_missing=missing"
     starts = tables.columns(f"<log line <host {named}")
     yield f"\nsteps of {counted(len(audit.runs), 'start')}\n"
@@ -62,3 +60,25 @@ def audit_document(audit: Audit) -> Document:
 def audit_rows(audit: Audit) -> Records:
     """Return the record of each difference."""
     return audit.differences
+
+
+# As pictures.
+
+
+def audit_pictures(audit: Audit, paper: Paper) -> tuple[Picture, ...]:
+    """Return a bar for each epoch: examples trained on, again or foreign, never, out of turn."""
+    names = ("trained", "again", "never", "out_of_turn")
+    series = []
+    for name in names:
+        counts = [getattr(one, name) or 0 for one in audit.epochs]
+        bars = [Bar(n, n, f"{n:,}", "differs" * (n > 0 and name != "trained")) for n in counts]
+        series.append(Series(name.replace("_", " "), bars))
+    num = len(audit.differences)
+    return (
+        Picture(
+            title=f"What was trained on of {printable(audit.spec)}",
+            caption="A bar is a number of examples. Highlighted: what differs from the order.",
+            said=f"{num:,} differences from the order." if num else "All once, and in turn.",
+            marks=tuple(bar_lines("epoch", [str(e.epoch) for e in audit.epochs], series, paper)),
+        ),
+    )

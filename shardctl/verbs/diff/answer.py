@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -274,9 +274,12 @@ def _first(orders: TwoOrders, block: int, scan: Scan | None) -> OrderDifference:
     if scan is not None:
         return _at(orders, scan.first)
     # The ids that snapshots hold for people may show the difference without a rebuild.
-    for position, old, new in orders.first_ids():
-        if position >= start and old != new:
-            return OrderDifference(position=position, stop=position + 1, expected=old, actual=new)
+    sides = orders.expected.snapshot, orders.actual.snapshot
+    if len({tuple(split.name for split in side.splits) for side in sides}) == 1:
+        pairs = zip(sides[0].first_ids, sides[1].first_ids, strict=False)
+        for at, (old, new) in enumerate(pairs):
+            if at >= start and old != new:
+                return OrderDifference(position=at, stop=at + 1, expected=old, actual=new)
     if start == orders.shorter:
         return _at(orders, start)  # one of them has ended
     return OrderDifference(position=start, stop=stop, expected=None, actual=None)
@@ -404,13 +407,6 @@ class TwoOrders:
                 for rank, i in zip(ranks.tolist(), ids.tolist(), strict=True)
             ]
         return shown + [None] * (stop - start - len(shown))
-
-    def first_ids(self) -> Iterator[tuple[int, Id, Id]]:
-        """Yield (position, expected, actual) of the ids that both pin for people, if comparable."""
-        sides = self.expected.snapshot, self.actual.snapshot
-        if len({tuple(split.name for split in side.splits) for side in sides}) == 1:
-            pairs = zip(sides[0].first_ids, sides[1].first_ids, strict=False)
-            yield from ((position, old, new) for position, (old, new) in enumerate(pairs))
 
     def _differ(self, old: Int64s, new: Int64s, count: int) -> NDArray[np.bool_]:
         """Return where two runs of codes name other examples, bool[count]; past an end they do."""

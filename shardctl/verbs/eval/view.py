@@ -8,13 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from shardctl.base.columns import Cell as RowsCell
-from shardctl.base.columns import Records, picked
-from shardctl.base.text import counted
+from shardctl.base.columns import Records, numbered_records, picked
+from shardctl.base.text import counted, printable
 from shardctl.base.tfds_rules import INT64_MAX, has_builder
 from shardctl.draw import tables
-from shardctl.draw.quantities import counts_between
+from shardctl.draw.picture import Bar, Paper, Picture, Series, bar_lines, differs, nothing
+from shardctl.draw.quantities import counts_between, numbered
 from shardctl.files.documents import Document
+from shardctl.order.shard_map import Bucket, buckets
 from shardctl.saved.head import head
 from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.verbs.eval.answer import REMAINDERS, Evaluation, Hang, Remainder
@@ -42,12 +43,8 @@ def eval_table(evaluation: Evaluation, screen: tables.Screen) -> Iterator[str]:
     yield from tables.table_pieces(
         _COLUMNS, tables.grouped(eval_rows(evaluation), _COLUMNS), screen, keep=_ROWS
     )
+    yield from tables.pictures(evaluation, screen)
     yield "\n"
-    if screen.pictures:
-        from shardctl.draw.picture import picture_lines
-
-        yield from picture_lines(evaluation, screen)
-        yield "\n"
     yield tables.table(*way_cells(evaluation), screen)
     legend = "* as set up here"
     if evaluation.num_devices > 1:
@@ -102,11 +99,7 @@ def eval_rows(evaluation: Evaluation) -> Records:
         evaluation.padding,
         evaluation.padding_batches,
     )
-
-    def cells(start: int, stop: int) -> Sequence[RowsCell]:
-        return [list(range(start, stop)), *(column[start:stop] for column in columns)]
-
-    return Records(evaluation.num_hosts, _FIELDS, cells)
+    return numbered_records(_FIELDS, columns)
 
 
 def eval_document(evaluation: Evaluation) -> Document:
@@ -339,3 +332,41 @@ def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
         found.append(Cure(change="batch", value=size, num_steps=int(steps[nearest])))
     # Where examples are dropped, padding comes first, since it loses none.
     return tuple(found if evaluation.remainder == "drop" else found[::-1])
+
+
+# As pictures.
+
+
+def eval_pictures(evaluation: Evaluation, paper: Paper) -> tuple[Picture, ...]:
+    """Return the steps and examples of each host or group of them, and where a collective hangs."""
+    title = f"Steps of {counted(evaluation.num_hosts, 'host')} in {printable(evaluation.spec, 200)}"
+    if not evaluation.total:
+        return (nothing(title),)
+    remainder = evaluation.remainder
+    hang, num_steps = evaluation.hang(remainder), evaluation.num_steps(remainder)
+    differ = differs(num_steps, exact=True) or differs(evaluation.num_examples)
+    rows = paper.num_rows(evaluation.num_hosts) if differ else 1
+    # Hosts that are alike need one bar; else as many groups as there is room for.
+    groups = buckets(num_steps, rows)
+    steps = [
+        _bar(group)._replace(word="waits" if hang and group.max > hang.step else "")
+        for group in groups
+    ]
+    examples = list(map(_bar, buckets(evaluation.num_examples, rows)))
+    series = [Series("steps", steps), Series("examples", examples)]
+    labels = [numbered(group.first, group.last) for group in groups]
+    return (
+        Picture(
+            title=title,
+            caption="All hosts must run the same number of steps."
+            + " Highlighted: hosts that wait for the others." * (hang is not None),
+            said=f"Each host runs {counts_between(int(num_steps.min()), int(num_steps.max()))} "
+            f"steps{'' if hang is None else f', and the evaluation hangs at step {hang.step:,}'}.",
+            marks=tuple(bar_lines("host", labels, series, paper)),
+            warnings=() if hang is None else (f"hangs at step {hang.step:,}",),
+        ),
+    )
+
+
+def _bar(group: Bucket) -> Bar:
+    return Bar(group.min, group.max, counts_between(int(group.min), int(group.max)))

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from shardctl.base.columns import Cell as RowsCell
-from shardctl.base.columns import Records, RecordStream, picked, record_of, stream_of
+import numpy as np
+
+from shardctl.base.arrays import Int64s
+from shardctl.base.columns import (
+    Records,
+    RecordStream,
+    numbered_records,
+    picked,
+    record_of,
+    stream_of,
+)
 from shardctl.base.text import counted
+from shardctl.draw import picture as draw
 from shardctl.draw import tables
-from shardctl.draw.quantities import bytes_between, counts_between, number, percent_over
+from shardctl.draw.quantities import bytes_between, counts_between, number, numbered, percent_over
 from shardctl.files.documents import Document
+from shardctl.order.shard_map import Bucket, buckets
 from shardctl.saved.head import head
-from shardctl.verbs.hosts.answer import Comparison, HostsPlan, advice, call_of, reason
+from shardctl.verbs.hosts.answer import Comparison, HostsPlan, advice, call_of, reason, spread
 from shardctl.verbs.hosts.sharing import OUTSTANDING, Load, Strategy
 
 _ROWS = 8  # hosts of one strategy on a terminal
@@ -45,11 +56,7 @@ def hosts_table(
     for strategy in shown:
         yield "\n"
         yield from _host_table(strategy, screen)
-    if screen.pictures:
-        from shardctl.draw.picture import picture_lines
-
-        yield "\n"
-        yield from picture_lines(plan, screen)
+    yield from tables.pictures(plan, screen)
 
 
 def title(plan: HostsPlan, hosts: str) -> str:
@@ -130,13 +137,8 @@ def _records(strategy: Strategy, fields: Sequence[str] = _FIELDS) -> Records:
     reads = strategy.columns
     if reads is None:
         return Records(0, fields, lambda start, stop: [])
-    known = (reads.num_examples, reads.num_bytes, reads.num_files, strategy.batches)
-
-    def cells(start: int, stop: int) -> list[RowsCell]:
-        own: list[RowsCell] = [None if column is None else column[start:stop] for column in known]
-        return [list(range(start, stop)), *own][: len(fields)]
-
-    return Records(len(reads.num_examples), fields, cells)
+    known = [reads.num_examples, reads.num_bytes, reads.num_files, strategy.batches]
+    return numbered_records(fields, known[: len(fields) - 1])
 
 
 def hosts_document(plan: HostsPlan) -> Document:
@@ -195,8 +197,8 @@ def hosts_rows(plan: HostsPlan) -> RecordStream:
 
 # A sweep over numbers of hosts: a row for each number and strategy, as a table and as records.
 
-_ENDS = "min_examples max_examples min_batches max_batches refusal"
-_SWEEP = f"num_hosts recommended strategy {_SUMMARY} {_ENDS}"
+_ENDS = "min_examples=num_examples.min max_examples=num_examples.max"
+_ENDS += " min_batches=num_batches.min max_batches=num_batches.max refusal"
 _SHOWN = tables.columns(
     "num_hosts=hosts <recommended <strategy 3read_amplification=read_amplification"
 )
@@ -219,13 +221,8 @@ def sweep_table(plan: HostsPlan, screen: tables.Screen) -> Iterator[str]:
 def _sweep(plan: HostsPlan) -> Iterator[Document]:
     for comparison in plan.comparisons:
         for strategy in comparison.strategies:
-            yield {
-                **picked(comparison, "num_hosts recommended=recommended.name"),
-                **picked(strategy, f"strategy=name {_SUMMARY}"),
-                **picked(strategy.num_examples, "min_examples=min max_examples=max"),
-                **picked(strategy.num_batches, "min_batches=min max_batches=max"),
-                "refusal": strategy.refusal,
-            }
+            of_number = picked(comparison, "num_hosts recommended=recommended.name")
+            yield {**of_number, **picked(strategy, f"strategy=name {_SUMMARY} {_ENDS}")}
 
 
 def sweep_document(plan: HostsPlan) -> Document:
@@ -236,4 +233,71 @@ def sweep_document(plan: HostsPlan) -> Document:
 
 def sweep_rows(plan: HostsPlan) -> RecordStream:
     """Return a row for each number of hosts and strategy."""
-    return stream_of(_SWEEP, (tuple(record.values()) for record in _sweep(plan)))
+    records = list(_sweep(plan))
+    return stream_of(list(records[0]), [list(record.values()) for record in records])
+
+
+# As pictures.
+
+_CAPTION = (
+    "A bar is the number of examples of a host; in a collective the others wait for the longest."
+)
+
+
+def hosts_pictures(plan: HostsPlan, paper: draw.Paper) -> tuple[draw.Picture, ...]:
+    """Return what each host reads in each way to share.
+
+    A sweep has no figures of single hosts, and no pictures.
+    """
+    comparison = plan.comparisons[0]
+    if not comparison.num_examples:
+        return (draw.nothing(f"What hosts read of {plan.spec}"),)
+    if comparison.strategies[0].columns is None:
+        return ()
+    return tuple(_bars_of(comparison, strategy, paper) for strategy in comparison.strategies)
+
+
+def _bars_of(comparison: Comparison, strategy: Strategy, paper: draw.Paper) -> draw.Picture:
+    """Return a bar for each host, or group of them; one for all where hosts are alike."""
+    found = list(_quantities(strategy))
+    differ = any(draw.differs(values, exact=name == "batches") for name, values in found)
+    rows = paper.num_rows(comparison.num_hosts) if differ else 1
+    groups = buckets(found[0][1], rows)
+    # Hosts are grouped alike in each series, so that the bars of a row are of the same hosts.
+    series = [
+        draw.Series(name, [_bar(name, group) for group in buckets(values, rows)])
+        for name, values in found
+    ]
+    labels = [numbered(group.first, group.last) for group in groups]
+    return draw.Picture(
+        title=f"{strategy.name}: what each of {counted(comparison.num_hosts, 'host')} reads",
+        caption=_CAPTION
+        + " Highlighted: hosts without examples." * (not found[0][1].min())
+        + draw.OF_GROUPS * (1 < len(groups) < comparison.num_hosts),
+        said=f"{strategy.refusal or f'A host reads {spread(strategy.num_examples)} examples'}.",
+        marks=tuple(draw.bar_lines(f"{strategy.name}: host", labels, series, paper)),
+        warnings=(f"{strategy.name}: {strategy.refusal}",) if strategy.refusal else (),
+    )
+
+
+def _bar(name: str, group: Bucket) -> draw.Bar:
+    between = bytes_between if name == "bytes" else counts_between
+    idle = name == "examples" and not group.min
+    word = ("idle" if not group.max else "some idle") if idle else ""
+    return draw.Bar(group.min, group.max, between(int(group.min), int(group.max)), word)
+
+
+def _quantities(strategy: Strategy) -> Iterator[tuple[str, Int64s]]:
+    """Yield what hosts have of examples, of batches and of bytes, where these are known.
+
+    Without bytes it is the examples taken from disk, where more are taken than are yielded.
+    """
+    columns = strategy.columns
+    assert columns is not None
+    yield "examples", columns.num_examples
+    if strategy.batches is not None:
+        yield "batches", strategy.batches
+    if columns.num_bytes is not None:
+        yield "bytes", columns.num_bytes
+    elif not np.array_equal(columns.num_read, columns.num_examples):
+        yield "examples from disk", columns.num_read

@@ -21,6 +21,7 @@ from shardctl.cli.output import (
     as_text,
     say,
     warn,
+    write,
 )
 from shardctl.errors import UsageError
 
@@ -135,7 +136,9 @@ def inspect(
             assume_seeds=assume_seeds,
         )
         chunks = list(FORMATS.render(out, found, str(called)))
-    _write(out, chunks, found)
+    if FORMATS.chosen(out) == "yaml":
+        _write_layouts(out, found[0])
+    write(chunks, out.output)
     if not all(one.predictable for one in found):
         raise typer.Exit(1)
 
@@ -192,14 +195,6 @@ def name_a_function(reference: str, command: str) -> None:
         raise error
 
 
-def _write(out: OutputOptions, chunks: list[Any], found: "tuple[Inspection, ...]") -> None:
-    from shardctl.cli.output import write
-
-    if FORMATS.chosen(out) == "yaml":
-        _write_layouts(out, found[0])
-    write(chunks, out.output)
-
-
 def _write_layouts(out: OutputOptions, found: "Inspection") -> None:
     """Write the layout files of record files without metadata beside the shardctl.yaml."""
     from shardctl.verbs.inspect.view import is_without_metadata, layout_name
@@ -213,7 +208,6 @@ def _write_layouts(out: OutputOptions, found: "Inspection") -> None:
             "give --output FILE"
         )
     for name, one in layouts.items():
-        from shardctl.cli.output import write
         from shardctl.files.documents import to_yaml
         from shardctl.verbs.layout.answer import layout
         from shardctl.verbs.layout.view import layout_document

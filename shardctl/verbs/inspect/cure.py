@@ -13,6 +13,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +91,7 @@ class Script:
         self._file, self._text, self._tree = file, text, ast.parse(text)
         # As Python counts lines, which end with nothing but these.
         rows = re.findall(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
-        self._starts = [0]
-        for row in rows:
-            self._starts.append(self._starts[-1] + len(row))
+        self._starts = [*accumulate(map(len, rows), initial=0)]
 
     @classmethod
     def of(cls, line: SourceLine | None) -> Script | None:
@@ -137,7 +136,7 @@ class Script:
             return Cure(text=text, line=line)
         last = max((*call.args, *(one.value for one in call.keywords)), key=_end, default=None)
         stop = self._at(*(_end(call) if last is None else _end(last))) - (last is None)
-        call.keywords.append(ast.keyword(arg=name, value=_expression(value)))
+        call.keywords.append(ast.keyword(arg=name, value=ast.parse(value, mode="eval").body))
         new = f"{name}={value}" if last is None else f", {name}={value}"
         return self._checked(Edit(file=self._file, start=stop, stop=stop, new=new), text, line)
 
@@ -245,10 +244,6 @@ def _name(call: ast.Call) -> str:
 
 def _end(node: Any) -> tuple[int, int]:
     return node.end_lineno, node.end_col_offset
-
-
-def _expression(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
 
 
 def _applied(text: bytes, edits: Iterable[Edit]) -> bytes:

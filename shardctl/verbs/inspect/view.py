@@ -20,7 +20,7 @@ from shardctl.saved.head import kind_head
 from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.settings.table import SETTINGS
 from shardctl.stages.pipelines import with_changed
-from shardctl.verbs.inspect.answer import Cure, InspectedStage, Inspection
+from shardctl.verbs.inspect.answer import InspectedStage, Inspection
 from shardctl.verbs.inspect.cure import patch_of
 
 _COLUMNS = columns("# <stage <what_it_does_to_the_order <line")
@@ -122,7 +122,7 @@ def _pipeline_record(inspection: Inspection) -> Document:
             {
                 **picked(found, "stage=stage.call reason"),
                 **picked(found.line, _LINE),
-                "cure": found.cure and _cure_record(found.cure),
+                "cure": record_of(found.cure, "text file=line.file line=line.line code"),
             }
             for found in inspection.open
         ],
@@ -131,10 +131,6 @@ def _pipeline_record(inspection: Inspection) -> Document:
         "assumptions": [*inspection.assumptions],
         "findings": [picked(finding, _FINDING) for finding in inspection.findings()],
     }
-
-
-def _cure_record(cure: Cure) -> Document:
-    return {"text": cure.text, **picked(cure.line, "file line"), "code": cure.code}
 
 
 def _stage_record(stage: InspectedStage) -> Document:

@@ -42,11 +42,7 @@ def layout_table(layout: Layout, screen: tables.Screen) -> Iterator[str]:
     for split in layout.splits:
         yield "\n"
         yield from _shard_table(split, screen)
-    if screen.pictures:  # else NumPy is not loaded
-        from shardctl.draw.picture import picture_lines
-
-        yield "\n"
-        yield from picture_lines(layout, screen)
+    yield from tables.pictures(layout, screen)
 
 
 def split_cells(layout: Layout) -> tuple[Sequence[tables.Column], Sequence[Sequence[str]]]:

@@ -580,7 +580,11 @@ def counts_of(pipeline: ast.Pipeline, count_of_read: CountOfRead) -> Iterator[Co
     >>> list(counts_of(ast.Pipeline(stages=stages), lambda read: 60_000))
     [60000, 938, inf, 1000]
     """
-    count = _count_of_source(pipeline.source, count_of_read)
+    source = pipeline.source
+    if isinstance(source, ast.Read):
+        count = count_of_read(source)
+    else:
+        count = source.length([count_of(one, count_of_read) for one in source.pipelines])
     yield count
     singles: list[Count] = []  # counts before the batches that lie open, for unbatch
     for stage in pipeline.stages:
@@ -594,18 +598,9 @@ def counts_of(pipeline: ast.Pipeline, count_of_read: CountOfRead) -> Iterator[Co
         before = count
         count = stage.length(count, [count_of(one, count_of_read) for one in stage.pipelines])
         if isinstance(stage, ast.Batch) and stage.drop_remainder and singles[-1] is not None:
-            singles[-1] = _whole(singles[-1], stage.size)
+            single = singles[-1]
+            singles[-1] = single if math.isinf(single) else single - single % stage.size
         elif count != before and not isinstance(stage, ast.Batch):
             # Whatever changes the number of batches makes the number of examples in them unknown.
             singles = [None] * len(singles)
         yield count
-
-
-def _whole(count: float, size: int) -> Count:
-    return count if math.isinf(count) else count - count % size
-
-
-def _count_of_source(source: Source, count_of_read: CountOfRead) -> Count:
-    if isinstance(source, ast.Read):
-        return count_of_read(source)
-    return source.length([count_of(one, count_of_read) for one in source.pipelines])

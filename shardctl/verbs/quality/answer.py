@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
@@ -15,14 +15,25 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.columns import Tabular
 from shardctl.base.phrase import option, refused
 from shardctl.base.text import either, in_short
+from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.dataset.element_size import ElementSize, element_size
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.order.order import Order
-from shardctl.order.plan_order import PlannedOrder, plan_order
+from shardctl.order.plan_order import PlannedOrder, order_of, plan_order
 from shardctl.order.sample import Floats, OrderSample, Sampled, epoch_length, sample_epoch
-from shardctl.settings import read_settings
+from shardctl.order.sources import ask_for_one_source
 from shardctl.settings.keywords import OrderSettings, Unpack
+from shardctl.settings.read_settings import (
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+    refuse_loader,
+    with_stand_in_seeds,
+)
+from shardctl.settings.short_form import stages_of
+from shardctl.spec.subsplit import Resolved
+from shardctl.stages.pipelines import readers_of
 from shardctl.verbs.quality.metrics import (
     Metric,
     Score,
@@ -31,16 +42,6 @@ from shardctl.verbs.quality.metrics import (
     near_metrics,
     score_of,
     shards_in_batch,
-)
-from shardctl.verbs.quality.what_if import (
-    Alternative,
-    BufferForTarget,
-    MemoryBudget,
-    Question,
-    alternatives,
-    buffer_for_target,
-    memory_budget,
-    refuse_fixed_buffer,
 )
 
 DEFAULT_WINDOW = 256
@@ -98,7 +99,7 @@ class Quality(Tabular):
 def quality(
     dataset: DatasetLike,
     spec: str | None = None,
-    settings: read_settings.SettingsLike | None = None,
+    settings: SettingsLike | None = None,
     *,
     target: float | None = None,
     what_if: bool = True,
@@ -134,13 +135,13 @@ def quality(
     1.0 as good as uniform {'buffer_seed': 2}
     """
     dataset = as_dataset(dataset)
-    settings = read_settings.as_settings(settings)
+    settings = as_settings(settings)
     if target is not None:
         refuse_fixed_buffer(settings, "target")
     if memory is not None:
         refuse_fixed_buffer(settings, "memory")
     # A score needs an order, and an order needs seeds; example seeds are named in the answer.
-    settings, assumed = read_settings.with_stand_in_seeds(settings)
+    settings, assumed = with_stand_in_seeds(settings)
     if settings.stand_ins_of_rule:
         settings, assumed = _with_seed_of_rule(dataset, spec, settings)
     return quality_of(
@@ -213,12 +214,12 @@ def quality_of(
 
 
 def _with_seed_of_rule(
-    dataset: Dataset, spec: str | None, settings: read_settings.ReadSettings
-) -> tuple[read_settings.ReadSettings, dict[str, Any]]:
+    dataset: Dataset, spec: str | None, settings: ReadSettings
+) -> tuple[ReadSettings, dict[str, Any]]:
     """Return settings whose order a loader's rule fixes, by a seed that it takes if need be."""
     # First without a seed: some rules need none.
     for assumed in ({}, *({name: 1} for name in settings.stand_ins_of_rule)):
-        with contextlib.suppress(ShardctlError):
+        with suppress(ShardctlError):
             seeded = replace(settings, **assumed)  # type: ignore[arg-type]
             plan_order(dataset, spec, seeded)
             return seeded, dict(assumed)
@@ -422,3 +423,247 @@ def _centred(ranks: Int64s, n: int) -> Floats:
     # Less the mean of all n ranks, over their standard deviation: the mean of products of such
     # numbers is a correlation coefficient. Of one rank alone, which does not vary, it is 0.
     return np.asarray((ranks - (n - 1) / 2) / math.sqrt(max(1, n * n - 1) / 12), np.float64)
+
+
+# What would other settings score, and how large must a shuffle buffer be?
+
+_LIMIT = 1 << 18  # examples up to which an alternative is measured whole
+_SHUFFLED: dict[str, Any] = {"shuffle_files": True, "shuffle_seed": 1}
+_BUFFER_SEED = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """The score under some settings, and what it is worth."""
+
+    score: Score
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """The pipeline whose quality is asked for.
+
+    `window` is the examples in a batch, `element_size` what an example takes in a buffer, if known,
+    `resolved` what the spec selects, or the readers of stages, `asked` the order under `settings`.
+    """
+
+    resolved: Resolved
+    settings: ReadSettings
+    window: int
+    element_size: ElementSize | None = None
+    asked: Order
+
+    def order(self, settings: ReadSettings) -> Order:
+        """Return the order under other settings."""
+        return self.asked if settings == self.settings else order_of(self.resolved, settings).order
+
+    def measured(self, settings: ReadSettings) -> Measured:
+        """Return the score under other settings, from a sample where there are many examples."""
+        order = self.order(settings)
+        if not epoch_length(order):  # of other files a host has no whole batch, as of these it has
+            raise UsageError("these settings yield no example")
+        window = min(self.window, epoch_length(order))
+        sample = sample_epoch(order, window=window, limit=_LIMIT)
+        _, score, verdict = measured(order, sample, window)
+        return Measured(score=score, verdict=verdict)
+
+    def buffer_bytes(self, buffer: int) -> int | None:
+        """Return the size in bytes of a buffer of so many examples, None if unknown."""
+        return None if self.element_size is None else self.element_size.of(buffer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternative(Measured):
+    """A change of the settings, as options are typed, and the score it leads to.
+
+    `buffer` is the size of a buffer that is new, `num_bytes` what it takes, if that is known.
+    """
+
+    change: str
+    buffer: int | None = None
+    num_bytes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BufferForTarget:
+    """The smallest shuffle buffer that reaches a score, to two digits.
+
+    buffer: 0 where none is needed, None where not even the whole epoch does.
+    score: with that buffer, or with the whole epoch. num_bytes: what it takes, None if unknown.
+    """
+
+    target: float
+    buffer: int | None
+    score: float
+    num_bytes: int | None
+
+
+def alternatives(question: Question) -> tuple[Alternative, ...]:
+    """Return the score as it is and after each change by itself.
+
+    All are measured alike. What TFDS refuses for this dataset is left out, and what has no effect.
+    """
+    if not question.settings.reader.on_tf_data:
+        return ()  # the changes are those of TFDS's reader, its files and its buffer
+    found: list[Alternative] = []
+    # Measured by one method, so the scores can be compared with each other.
+    for change, settings, buffer in [("as it is", question.settings, None), *_other(question)]:
+        with suppress(ShardctlError):
+            change_of = question.measured(settings)
+            # An equal score means the change had no effect at all: scores of different orders
+            # hardly agree in every digit.
+            if any(change_of.score == other.score for other in found):
+                continue  # no effect: there is one file, or fewer than are read at a time
+            size = None if buffer is None else question.buffer_bytes(buffer)
+            found.append(
+                Alternative(**vars(change_of), change=change, buffer=buffer, num_bytes=size)
+            )
+    return tuple(found)
+
+
+def with_buffer(settings: ReadSettings, size: int) -> ReadSettings:
+    """Return the settings with a shuffle buffer of a size, in place of any there is."""
+    seed = settings.buffer_seed
+    if seed is None and settings.global_seed is None:
+        seed = _BUFFER_SEED
+    return replace(settings, buffer=size, buffer_seed=seed)
+
+
+def _without_buffer(settings: ReadSettings) -> ReadSettings:
+    return replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
+
+
+def _other(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]:
+    settings = question.settings
+    if any(read.settings for read in readers_of(stages_of(settings))):
+        return  # readers with settings of their own take nothing of others
+    seed = _SHUFFLED["shuffle_seed"]
+    if not settings.shuffles_files:
+        yield f"--shuffle-seed {seed}", replace(settings, **_SHUFFLED), None
+    cycle = settings.cycle_length(ordered=question.resolved.dataset.ordered)
+    # Four and sixteen times as many files at once.
+    for factor in (4, 16):
+        yield f"--cycle {cycle * factor}", replace(settings, cycle=cycle * factor, cpus=None), None
+    if settings.block > 1:
+        yield "--block 1", replace(settings, block=1), None
+    if not settings.takes("buffer"):
+        return  # the stages say themselves where what is shuffled
+    num_examples = epoch_length(question.order(settings))
+    present = num_examples if settings.buffer == WHOLE_DATASET else settings.buffer
+    sizes = (1_000, 10_000, 100_000) if present is None else (10 * present,)
+    # Sizes beyond the epoch become the whole epoch; equal ones are tried once.
+    for size in dict.fromkeys(min(size, num_examples) for size in sizes):
+        if size != present:
+            buffered = with_buffer(settings, size)
+            yield f"--buffer {size}", buffered, size
+            if not settings.shuffles_files and size < num_examples:
+                both = f"--shuffle-seed {seed} --buffer {size}"
+                yield both, replace(buffered, **_SHUFFLED), size
+
+
+def refuse_fixed_buffer(settings: ReadSettings, asked: str) -> None:
+    """Refuse a question about the buffer of a pipeline that has stages.
+
+    Raises:
+        UsageError: there are stages, or another loader reads, which has no such buffer.
+    """
+    refuse_loader(
+        settings, f"the buffer that {option(asked)} finds", "compare the scores of other settings"
+    )
+    if not settings.takes("buffer"):
+        raise refused(
+            "{} finds a buffer, and {stages} have their own; change the shuffle in {stages}{}",
+            option(asked),
+            ask_for_one_source(settings),
+        )
+
+
+def buffer_for_target(question: Question, target: float) -> BufferForTarget:
+    """Return the smallest `ds.shuffle` buffer, in place of any there is, that reaches a score.
+
+    The score grows with the buffer but for the sampling error, so halving the interval finds it to
+    a hundredth; it is rounded up to two digits.
+    """
+    settings = question.settings
+    bare = _without_buffer(settings)
+    without = question.measured(bare).score.value
+    # The target may be reached without any buffer.
+    if without >= target:
+        return BufferForTarget(target=target, buffer=0, score=without, num_bytes=0)
+
+    def score(size: int) -> float:
+        return question.measured(with_buffer(settings, size)).score.value
+
+    most = max(1, epoch_length(question.order(bare)))
+    largest = score(most)
+    if largest < target:
+        return BufferForTarget(target=target, buffer=None, score=largest, num_bytes=None)
+    low, high = 1, most
+    while high - low > max(1, low // 100):
+        # Halved on a logarithmic scale: the answer may lie anywhere between 1 and billions.
+        # The geometric mean of the bounds. `isqrt` keeps whole numbers exact.
+        middle = max(low + 1, min(high - 1, math.isqrt(low * high)))
+        if score(middle) >= target:
+            high = middle
+        else:
+            low = middle
+    buffer = min(most, _rounded_up(high))
+    # Rounding up can land on a size whose sample scores a little lower, so the next ones are tried.
+    while (reached := score(buffer)) < target and buffer < most:
+        buffer = min(most, _rounded_up(buffer + 1))
+    return BufferForTarget(
+        target=target, buffer=buffer, score=reached, num_bytes=question.buffer_bytes(buffer)
+    )
+
+
+def _rounded_up(number: int) -> int:
+    """Return the number with two digits and zeros that is not below.
+
+    >>> _rounded_up(23_411), _rounded_up(99_500), _rounded_up(7)
+    (24000, 100000, 7)
+    """
+    unit: int = 10 ** max(0, len(str(number)) - 2)
+    return -(-number // unit) * unit
+
+
+# Which shuffle buffer fits into an amount of memory, and how well does it shuffle?
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryBudget(Measured):
+    """What fits into an amount of memory: a buffer in place of any other, and its score.
+
+    num_bytes: the memory. fits: examples that fit into it. buffer: the buffer to use, which is not
+        larger than the epoch; None where not even two examples fit.
+    """
+
+    num_bytes: int
+    fits: int
+    buffer: int | None
+    whole_epoch: bool
+
+
+def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
+    """Return which buffer fits into an amount of memory, and its score.
+
+    Raises:
+        UsageError: nothing is known of the size of an example.
+    """
+    size = question.element_size
+    if size is None:
+        raise refused(
+            "{memory} needs the size of a decoded example, which this metadata does not have; "
+            "give {example_bytes=N}"
+        )
+    bare = _without_buffer(question.settings)
+    num_examples, fits = epoch_length(question.order(bare)), size.fits(num_bytes)
+    buffer = min(fits, num_examples)
+    bought = question.measured(with_buffer(question.settings, buffer) if buffer > 1 else bare)
+    return MemoryBudget(
+        **vars(bought),
+        num_bytes=num_bytes,
+        fits=fits,
+        buffer=buffer if buffer > 1 else None,
+        whole_epoch=fits >= num_examples,
+    )

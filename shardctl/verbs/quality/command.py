@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
-from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.dataset import DatasetOptions
+from shardctl.cli.options.order import OrderOptions, asked_for
 from shardctl.cli.options.shared import Flag, SpecArgument, Text, option, real_number, typed_again
 from shardctl.cli.output import OutputOptions, PictureOption, end_with, formats_of, warn
 from shardctl.errors import UsageError
@@ -72,8 +72,6 @@ def quality(
       # TFDS, Hugging Face, Grain and torch side by side
       shardctl quality --loaders --batch 256 -d imagenet2012
     """
-    project = project_here()
-    settings = reading.settings(project)
     if loaders:
         from shardctl.verbs.quality.loaders import compare_loaders
 
@@ -82,9 +80,8 @@ def quality(
         for name, value in asked.items():
             if value is not None:
                 raise UsageError(f"{name} is about one order; leave out --loaders, or {name}")
-        compared = compare_loaders(
-            chosen_dataset(source, project, settings=settings), spec, settings
-        )
+        dataset, settings = asked_for(source, reading)
+        compared = compare_loaders(dataset, spec, settings)
         warn(compared.warnings)
         _OF_LOADERS.write(out, compared, picture=picture)
         return
@@ -92,14 +89,9 @@ def quality(
     from shardctl.verbs.quality.answer import quality as measured_quality
 
     minimum = None if min_score is None else minimum_score(min_score)
-    plan = measured_quality(
-        chosen_dataset(source, project, settings=settings),
-        spec,
-        settings,
-        target=target,
-        memory=memory,
-        example_bytes=example_bytes,
-    )
+    dataset, settings = asked_for(source, reading)
+    sizes: Any = {"memory": memory, "example_bytes": example_bytes}
+    plan = measured_quality(dataset, spec, settings, target=target, **sizes)
     warn(plan.warnings)
     picture = False if picture is None and not details else picture
 

@@ -11,14 +11,22 @@ from shardctl.base.text import choices, counted, first_upper
 from shardctl.dataset.element_size import ElementSize
 from shardctl.draw.quantities import human_bytes, number
 from shardctl.draw.step_rows import order_head, order_heading, pipeline_record, settings_words
-from shardctl.draw.tables import Column, Screen, cells_of, columns, paragraph, paragraphs, table
+from shardctl.draw.tables import (
+    Column,
+    Screen,
+    cells_of,
+    columns,
+    paragraph,
+    paragraphs,
+    pictures,
+    table,
+)
 from shardctl.files.documents import Document
 from shardctl.saved.head import head
 from shardctl.settings.read_settings import settings_in_force
-from shardctl.verbs.quality.answer import Quality
+from shardctl.verbs.quality.answer import Alternative, MemoryBudget, Quality, with_buffer
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, WayToRead
 from shardctl.verbs.quality.metrics import meaning
-from shardctl.verbs.quality.what_if import Alternative, MemoryBudget, with_buffer
 
 
 def quality_table(
@@ -50,11 +58,7 @@ def quality_table(
     has_others = len(plan.alternatives) > 1
     # The first alternative is the order as it is; alone it is nothing to compare.
     yield from what_if_table(plan, screen) if has_others else metric_table(plan, screen)
-    if screen.pictures:
-        from shardctl.draw.picture import picture_lines
-
-        yield "\n"
-        yield from picture_lines(plan, screen, most=1)
+    yield from pictures(plan, screen, most=1)
     if not details:
         yield paragraph("--details: all metrics, the parts of the epoch, the next epoch", screen)
         return
@@ -351,12 +355,8 @@ def loaders_table(plan: LoaderComparison, screen: Screen) -> Iterator[str]:
     )
     read = _read(plan)
     if read:
+        yield from pictures(plan, screen)
         yield "\n"
-        if screen.pictures:
-            from shardctl.draw.picture import picture_lines
-
-            yield from picture_lines(plan, screen)
-            yield "\n"
         yield table(*mixing_cells(plan), screen)
         yield paragraph(mixing_legend(plan), screen)
         yield "\n"

@@ -32,7 +32,7 @@ def _formats(page: str, document: str) -> Formats:
     return Formats(renderers={"html": as_text(page), **written})
 
 
-FORMATS = _formats("verbs.report.page:report_page", "verbs.report.document:report_document")
+FORMATS = _formats("verbs.report.page:report_page", "verbs.report.page:report_document")
 _COMPARED = _formats(
     "verbs.report.compared:comparison_page", "verbs.report.compared:comparison_document"
 )
@@ -83,8 +83,7 @@ def report(
       shardctl report --compare before.yaml after.yaml -o compared.html
     """
     from shardctl.metadata.files_on_disk import check_files, not_listed, with_disk_bytes
-    from shardctl.verbs.report.answer import report_of
-    from shardctl.verbs.report.question import ReportQuestion
+    from shardctl.verbs.report.answer import ReportQuestion, report_of
 
     if compare is not None:
         alone = {**vars(using), "devices": num_devices, "loaders": loaders}

@@ -18,7 +18,7 @@ from shardctl.settings.read_settings import ReadSettings, SettingsDocument, sett
 from shardctl.verbs.diff.answer import Diff, PinnedOrder, diff
 from shardctl.verbs.diff.causes import Cause, dataset_causes
 from shardctl.verbs.quality.answer import Quality, quality, quality_of
-from shardctl.verbs.report.question import NotShown, Shown, shown, shown_of
+from shardctl.verbs.report.answer import NotShown, Shown, shown, shown_of
 from shardctl.verbs.snapshot.answer import snapshot
 
 

@@ -18,10 +18,9 @@ from shardctl.verbs.diff import view as diff_view
 from shardctl.verbs.diff.answer import Diff
 from shardctl.verbs.quality.view import quality_document
 from shardctl.verbs.report import elements as html
+from shardctl.verbs.report.answer import NotShown
 from shardctl.verbs.report.compare import ComparedSide, ReportComparison
-from shardctl.verbs.report.document import part_document
-from shardctl.verbs.report.page import Card, cards, quality_body, remarks, sentences
-from shardctl.verbs.report.question import NotShown
+from shardctl.verbs.report.page import Card, cards, part_document, quality_body, remarks, sentences
 
 
 def comparison_page(comparison: ReportComparison) -> Iterator[str]:

@@ -14,7 +14,7 @@ from shardctl.draw.picture import Picture
 from shardctl.draw.svg import STYLE as PICTURE_STYLE
 from shardctl.draw.svg import escaped, svg_element
 from shardctl.draw.tables import Column
-from shardctl.verbs.report.question import NotShown
+from shardctl.verbs.report.answer import NotShown
 
 _LONGEST = 2000  # characters of a text of others
 _SHORT = 28  # letters of code that fit into a line of a telephone

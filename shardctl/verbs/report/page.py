@@ -5,38 +5,43 @@ A section has the tables and pictures that the command of its answer shows.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+from shardctl.base.columns import picked
 from shardctl.base.text import counted, first_upper
 from shardctl.base.tfds_rules import ORDER_RULES
 from shardctl.draw.picture import SHEET, pictures_of
 from shardctl.draw.step_rows import pipeline_record, settings_words
 from shardctl.draw.tables import Column
+from shardctl.files.documents import Document
+from shardctl.metadata.project_file import NOWHERE, SettingOrigins
 from shardctl.order.order import Order
 from shardctl.order.shard_map import Strips
-from shardctl.saved.head import own_version
+from shardctl.saved.head import head, own_version
+from shardctl.settings.read_settings import settings_in_force
 from shardctl.verbs.config.answer import SettingInForce
-from shardctl.verbs.config.view import origin_words, value_words
+from shardctl.verbs.config.view import origin_words, setting_record, value_words
 from shardctl.verbs.eval.answer import Evaluation
 from shardctl.verbs.eval.view import advice as advice_of_evaluation
-from shardctl.verbs.eval.view import call_of, way_cells
+from shardctl.verbs.eval.view import call_of, eval_document, way_cells
 from shardctl.verbs.hosts.answer import HostsPlan, advice, problems, reason, spread
-from shardctl.verbs.hosts.view import measure_cells
+from shardctl.verbs.hosts.view import hosts_document, measure_cells
 from shardctl.verbs.layout.answer import Layout
-from shardctl.verbs.layout.view import LEGEND, split_cells
+from shardctl.verbs.layout.view import LEGEND, size_record, split_cells
 from shardctl.verbs.lint.answer import Finding, Lint
 from shardctl.verbs.lint.rule import SEVERITIES
+from shardctl.verbs.lint.view import lint_document
 from shardctl.verbs.quality import view as quality_view
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import LoaderComparison
 from shardctl.verbs.quality.metrics import FAIR, MIXED, meaning
 from shardctl.verbs.report import elements as html
-from shardctl.verbs.report.answer import Report
-from shardctl.verbs.report.question import NotShown, Shown
-from shardctl.verbs.simulate.picture import strips_picture
+from shardctl.verbs.report.answer import NotShown, Report, Shown
+from shardctl.verbs.simulate.view import strips_picture
 
 _SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "value", "source"))
 
@@ -381,3 +386,60 @@ def _wrong(lint: Lint) -> Card:
     if counts["error"]:
         return Card(said, "bad", listed, "an error that lint finds")
     return Card(said, "warn", listed)
+
+
+# A report as a document: what it is about, then each part as its own command writes it.
+
+_STRIPS = "start stop is_cut visits"
+
+
+def report_document(report: Report) -> Document:
+    """Return the document: a part that cannot be shown is `{not_shown: why}`.
+
+    Shards are not listed one by one, which `layout` does.
+    """
+    quality, order = report.quality, report.order
+    assumptions = () if isinstance(order, NotShown) else order.assumptions
+    has_no_order = report.is_open is None and isinstance(order, NotShown)
+    return {
+        **head("report", report.dataset.identity, assumptions=assumptions),
+        "spec": report.spec,
+        "pipeline": settings_in_force(report.settings, ordered=report.dataset.ordered),
+        **picked(report, "num_examples num_hosts num_devices"),
+        "predictable": None if has_no_order else report.is_open is None,
+        "open": report.is_open,
+        "assumed": dict(quality.assumed) if isinstance(quality, Quality) else {},
+        "settings": [setting_record(item) for item in report.in_force],
+        **picked(report, "notes warnings"),
+        "layout": part_document(report.layout, _layout_document),
+        "strips": part_document(report.strips, lambda found: picked(found, _STRIPS)),
+        "quality": part_document(quality, quality_view.quality_document),
+        "hosts": part_document(report.hosts, hosts_document),
+        "eval": part_document(report.evaluation, eval_document),
+        "lint": part_document(report.lint, lambda lint: lint_document(lint, origins_of(report))),
+        "loaders": part_document(report.loaders, quality_view.loaders_document),
+    }
+
+
+def origins_of(report: Report) -> SettingOrigins:
+    """Return where shardctl.yaml has the settings that it decides, for those who look at them."""
+    decided = [item for item in report.in_force if item.origin.source == "file"]
+    lines = {
+        item.name.rpartition(".")[2]: item.origin.line
+        for item in decided
+        if item.origin.line is not None
+    }
+    file = next((item.origin.file for item in decided), None)
+    return NOWHERE if file is None else SettingOrigins(file=os.path.relpath(file), lines=lines)
+
+
+def part_document(part: Any, document: Callable[[Any], Document]) -> Document | None:
+    """Return the document of a part of a report, or why it is not there; None if not asked for."""
+    if isinstance(part, NotShown):
+        return {"not_shown": part.reason}
+    return None if part is None else document(part)
+
+
+def _layout_document(layout: Layout) -> Document:
+    splits = ({**size_record(split), **picked(split, "balance")} for split in layout.splits)
+    return {"splits": list(splits)}

@@ -182,12 +182,8 @@ def _of_reader(
     del reading
     # Readings hold arrays of all files; a plan does not need them any more.
     order.forget_readings()
-    follow = (
-        rest_of_epoch.num_further_epochs(order, point.epoch) if consumed < order.num_examples else 0
-    )
-    further = (
-        rest_of_epoch.further_epochs(order, point.epoch, seeded=unknown is None) if follow else ()
-    )
+    # Where the files repeat, their one stream holds all epochs.
+    follow = order.num_streams - 1 - point.stream if consumed < order.num_examples else 0
     left_in_all = order.num_examples - consumed
     # Without a seed, what is read is not what is left: some examples are skipped, others read
     # again.
@@ -207,7 +203,9 @@ def _of_reader(
         "reader_state": state,
         "shuffle": shuffle,
         "unseeded": None if unknown is None else unknown.buffer,
-        "further_epochs": further,
+        "further_epochs": rest_of_epoch.further_epochs(
+            order, point.epoch, follow, seeded=unknown is None
+        ),
         "num_further_epochs": follow,
         "after_read": rest_of_epoch.calls_after_read(
             settings,

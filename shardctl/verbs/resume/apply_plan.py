@@ -35,7 +35,10 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
             instruction names a file that is not there or not read, or examples beyond it.
         UnpredictableOrderError: the plan is of a nondeterministic order.
     """
-    given, dataset = dataset, whole_dataset(plan, dataset)
+    given = dataset
+    # Where readers name several datasets, these are read as one.
+    if any(read.data is not None for read in readers_of(stages_of(plan.settings))):
+        dataset = resolved_reading(dataset, plan.spec, plan.settings).dataset
     # `is not`: an identity that comes from this very dataset needs no comparison.
     if plan.dataset is not dataset.identity:
         check_same_dataset(plan.dataset, dataset, "plan", allow_version=allow_version)
@@ -57,13 +60,6 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
     resolved = _checked_spec(found, given)
     said = format_warnings(dataset, resolved.ranges) if plan.settings.reader.on_tf_data else ()
     return replace(found, warnings=tuple(dict.fromkeys((*found.warnings, *said))))
-
-
-def whole_dataset(plan: ResumePlan, dataset: Dataset) -> Dataset:
-    """Return what a plan reads: where its readers name several datasets, these as one."""
-    if all(read.data is None for read in readers_of(stages_of(plan.settings))):
-        return dataset
-    return resolved_reading(dataset, plan.spec, plan.settings).dataset
 
 
 def _checked_spec(plan: ResumePlan, dataset: Dataset) -> Resolved:

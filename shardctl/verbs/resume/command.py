@@ -1,7 +1,7 @@
 """`shardctl resume`: the file instructions from which a pipeline resumes where it stopped."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -83,8 +83,7 @@ class ResumeOptions:
 
     def given(self) -> dict[str, Any]:
         """Return what is given, by the names of the options."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in values.items() if value is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     def check(self, refuse_no_spec: Callable[[], None] = lambda: None) -> None:
         """Refuse what does not say how far the pipeline got, or what has no meaning there.
@@ -149,9 +148,13 @@ def resume(
         out = replace(out, format="python")
     if plan is not None:
         plan = public_url(plan)
-        dataset, made, log = _from_file(
-            plan, source, reading, stopped, spec, allow_version=allow_version, output=out.output
+        # A plan holds all that options say of where it stopped, but for the log that it is of.
+        given = {**reading.given(), **stopped.given(), "SPEC": spec}
+        seen, _ = given.pop("seen", None), given.pop("framework", None)
+        dataset, made = plan_of_file(
+            plan, source, given, allow_version=allow_version, output=out.output
         )
+        log = None if seen is None else _log(dataset, made.spec, made.settings, seen)[1]
     else:
         refuse_allow_version(given=allow_version)
         dataset, made, log = _from_options(source, reading, stopped, spec, output=out.output)
@@ -206,11 +209,9 @@ def _from_options(
     dataset, refs = chosen.dataset, refs_to_keep(chosen, output, on_this_machine=True)
     if stopped.seen is None:
         return dataset, replace(_continued(dataset, spec, settings, stopped), refs=refs), None
-    from shardctl.order.sources import resolved_reading
     from shardctl.verbs.resume.answer import resume_unseen_of
 
-    resolved = resolved_reading(dataset, spec, settings)
-    log = _log(resolved, stopped.seen)
+    resolved, log = _log(dataset, spec, settings, stopped.seen)
     plan = resume_unseen_of(resolved, settings, seen=log, to_hosts=stopped.to_hosts)
     return dataset, replace(plan, refs=refs), log
 
@@ -248,33 +249,15 @@ def _continued(
         raise UnpredictableOrderError(text) from error
 
 
-def _from_file(
-    path: str,
-    source: DatasetOptions,
-    reading: OrderOptions,
-    stopped: ResumeOptions,
-    spec: str | None,
-    *,
-    allow_version: bool,
-    output: str | None,
-) -> "Made":
-    others = stopped.given()
-    seen = others.pop("seen", None)  # what --prove reads besides the plan
-    others.pop("framework", None)
-    # A plan holds all of these, so each is refused beside it.
-    given = {**reading.given(), **others, "SPEC": spec}
-    dataset, plan = plan_of_file(path, source, given, allow_version=allow_version, output=output)
-    if seen is None:
-        return dataset, plan, None
-    from shardctl.order.sources import resolved_reading
-
-    return dataset, plan, _log(resolved_reading(dataset, plan.spec, plan.settings), seen)
-
-
-def _log(resolved: "Resolved", path: str) -> "Int64s":
+def _log(
+    dataset: "Dataset", spec: str | None, settings: "ReadSettings", path: str
+) -> "tuple[Resolved, Int64s]":
+    """Return what is read, and the codes that a log has of it."""
     from shardctl.metadata.seen_file import read_seen
+    from shardctl.order.sources import resolved_reading
     from shardctl.verbs.resume.answer import codes_of
 
+    resolved = resolved_reading(dataset, spec, settings)
     log = read_seen(path, codes_of(resolved))
     output.warn(log.warnings)
-    return log.codes
+    return resolved, log.codes

@@ -430,9 +430,7 @@ def _of_reader(
         "mode": plan_mode,
         "pending": None if settings.buffer is None or unseeded else found.pending,
         "unseeded": unseeded,
-        "further_epochs": rest_of_epoch.further_epochs(whole, last, seeded=not unseeded)
-        if follow
-        else (),
+        "further_epochs": rest_of_epoch.further_epochs(whole, last, follow, seeded=not unseeded),
         "after_read": rest_of_epoch.calls_after_read(settings, plan_mode, last),
     }
     return fields, sizes

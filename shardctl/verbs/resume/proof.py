@@ -352,15 +352,7 @@ def _in_order(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
         held, rest = reads.select(slice(0, num_held)), reads.select(slice(num_held, None))
         parts = [(held, 1, 0), (rest, stride, phase)]
     for part, every, first in parts:
-        reading = EpochReading(
-            interleave=Interleave(
-                part.take, cycle_length=plan.cycle_length, block_length=settings.block
-            ),
-            row_codes=order.codes.first_codes(part),
-            stride=every,
-            phase=first,
-        )
-        yield from reading.chunks(0, reading.num_examples)
+        yield from _read(part, order, plan.cycle_length, settings.block, every, first)
 
 
 def _all_lists(plan: ResumePlan, order: Order) -> Iterator[Int64s]:
@@ -369,11 +361,15 @@ def _all_lists(plan: ResumePlan, order: Order) -> Iterator[Int64s]:
         yield from _read(reads, order)
 
 
-def _read(reads: Reads, order: Order) -> Iterator[Int64s]:
-    """Yield the codes that file instructions read one after the other."""
+def _read(
+    reads: Reads, order: Order, cycle: int = 1, block: int = 1, stride: int = 1, phase: int = 0
+) -> Iterator[Int64s]:
+    """Yield the codes that file instructions read, by default one after the other."""
     reading = EpochReading(
-        interleave=Interleave(reads.take, cycle_length=1, block_length=1),
+        interleave=Interleave(reads.take, cycle_length=cycle, block_length=block),
         row_codes=order.codes.first_codes(reads),
+        stride=stride,
+        phase=phase,
     )
     yield from reading.chunks(0, reading.num_examples)
 

@@ -381,10 +381,10 @@ def without_seed(
 
 
 def further_epochs(
-    order: ReaderOrder, epoch: int, *, seeded: bool = True
+    order: ReaderOrder, epoch: int, follow: int, *, seeded: bool = True
 ) -> tuple[FurtherEpoch, ...]:
-    """Return the epochs that follow one, as many as a plan lists; `seeded` with buffers' seeds."""
-    stop = epoch + 1 + min(num_further_epochs(order, epoch), MAX_FURTHER_EPOCHS)
+    """Return what a plan lists of the epochs behind one; `seeded` with the seeds of buffers."""
+    stop = epoch + 1 + min(follow, MAX_FURTHER_EPOCHS)
     shuffles, buffers = order.settings.shuffles_files, seeded and order.num_buffered is not None
     return tuple(
         FurtherEpoch(
@@ -396,11 +396,6 @@ def further_epochs(
         )
         for index in range(epoch + 1, stop)
     )
-
-
-def num_further_epochs(order: ReaderOrder, epoch: int) -> int:
-    """Return how many epochs follow one; where the files repeat, its stream holds them all."""
-    return order.num_streams - 1 - order.stream_of(epoch)[0]
 
 
 def ids_at(order: ReaderOrder, reading: EpochReading, inputs: Int64s) -> tuple[int | str, ...]:

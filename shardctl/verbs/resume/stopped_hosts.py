@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -103,7 +104,9 @@ def left_of_readings(
     if unseeded and not len(found.reads) and found.num_further_epochs:
         # What the buffers held was the rest of the epoch.
         epoch = found.epochs.stop
-        old = [at_start_of(host, epoch) for host in old]
+        at_start = partial(rest_of_epoch.ResumePoint, epoch=epoch, stream=epoch, emitted=0)
+        points = [at_start(remaining=host.order.epoch_size) for host in old]
+        old = [replace(one, point=at, buffer=None) for one, at in zip(old, points, strict=True)]
         found = left_of_hosts(old)
     pending: list[int | str] = []
     for host in [] if unseeded else old:
@@ -128,13 +131,6 @@ def left_of_hosts(old: Sequence[OldHost]) -> LeftOver:
     unfinished = any(host.point.remaining for host in old)
     follow = old[0].order.settings.epochs - epochs.stop if unfinished else 0
     return LeftOver(reads=left, epochs=epochs, num_further_epochs=follow)
-
-
-def at_start_of(host: OldHost, epoch: int) -> OldHost:
-    """Return a host that is to read an epoch from its start."""
-    size = host.order.epoch_size
-    point = rest_of_epoch.ResumePoint(epoch=epoch, stream=epoch, emitted=0, remaining=size)
-    return replace(host, point=point, buffer=None)
 
 
 def num_read_of(host: OldHost, epoch: int) -> int:
@@ -310,7 +306,7 @@ class SharedRun:
             pending=pending,
             shuffle=shuffle,
             shared=rest,
-            further_epochs=rest_of_epoch.further_epochs(order, rest.epoch),
+            further_epochs=rest_of_epoch.further_epochs(order, rest.epoch, self.num_further_epochs),
             num_further_epochs=self.num_further_epochs,
             continued_by="shardctl.tfds",
         )

@@ -15,7 +15,7 @@ import numpy as np
 from shardctl.base.arrays import Int64s, aligned
 from shardctl.base.columns import Tabular
 from shardctl.base.phrase import refused
-from shardctl.base.text import counted, quoted
+from shardctl.base.text import quoted
 from shardctl.dataset.dataset import Dataset, FileFinding
 from shardctl.errors import UsageError
 from shardctl.order.example_codes import ExampleCodes
@@ -112,13 +112,6 @@ class Verification(Tabular):
         """Whether every id was as predicted, all files sound, and a plan what it says."""
         differs = self.first_difference is not None or self.unequal
         return not (differs or self.files or self.broken)
-
-    @property
-    def size_in_words(self) -> str:
-        """The number of examples of the whole order, as text says it."""
-        if self.num_examples is None:
-            return "an endless order"
-        return counted(self.num_examples, "example")
 
 
 def check_not_nothing(resolved: Resolved, num_examples: int, host: Host | None) -> None:

@@ -26,11 +26,9 @@ from shardctl.verbs.inspect.command import ScriptOptions, names_function, refuse
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
-    from shardctl.metadata.index.workers import Runner
     from shardctl.saved.resume_plan import ResumePlan
     from shardctl.settings.read_settings import ReadSettings
     from shardctl.verbs.verify.answer import Take, Verification
-    from shardctl.verbs.verify.verify_files import FilesVerification
 
 FORMATS = formats_of("verify")
 _SNAPSHOTS = (".yaml", ".yml", ".json")
@@ -100,8 +98,14 @@ def verify(
     if files:
         counting = shared.chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
         given = {**reading.given(), **script.given(), "take": take, **others}
-        with ProgressBars():
-            found = _files(source, words, given, jobs=jobs, runner=counting)
+        refuse_beside(given, "--files", "the files are read whole, in no order")
+        from shardctl.metadata.index.bare import naming_damaged
+        from shardctl.verbs.verify.verify_files import verify_files
+
+        with ProgressBars(), naming_damaged():
+            dataset = chosen_dataset(source, project_here())
+            how: Any = {"jobs": jobs, "runner": counting, "watch": WATCHING.get()}
+            found = verify_files(dataset, *words, **how)
         _OF_FILES.write(out, found, every_row=every_row)
         raise typer.Exit(0 if found.equal else 1)
     if runner != "local":
@@ -132,7 +136,8 @@ def _compared(
         refuse_allow_version(given=bool(allow_version))
         if spec is not None and (spec == "-" or spec.endswith(_SNAPSHOTS)):
             return _snapshot(source, reading.given(), spec, take)
-        return _order(source, reading, spec, take)
+        dataset, settings = asked_for(source, reading)
+        return _read(dataset, spec, settings, take)
     given = {**reading.given(), "SPEC": spec}
     dataset, made = plan_of_file(plan, source, given, allow_version=bool(allow_version))
     return replace(_plan(dataset, made, take), plan=public_url(plan))
@@ -161,30 +166,6 @@ def _function(
             loop=given.get("loop") or "python",
             take=take,
         )
-
-
-def _files(
-    source: DatasetOptions,
-    splits: list[str],
-    given: dict[str, Any],
-    *,
-    jobs: int | None,
-    runner: "Runner | None",
-) -> "FilesVerification":
-    refuse_beside(given, "--files", "the files are read whole, in no order")
-    from shardctl.metadata.index.bare import naming_damaged
-    from shardctl.verbs.verify.verify_files import verify_files
-
-    with naming_damaged():
-        dataset = chosen_dataset(source, project_here())
-    return verify_files(dataset, *splits, jobs=jobs, runner=runner, watch=WATCHING.get())
-
-
-def _order(
-    source: DatasetOptions, reading: OrderOptions, spec: str | None, take: "Take"
-) -> "Verification":
-    dataset, settings = asked_for(source, reading)
-    return _read(dataset, spec, settings, take)
 
 
 def _read(

@@ -126,7 +126,9 @@ def _order_line(verification: Verification) -> str:
     others = verification.num_checked - num_read
     expected = verification.snapshot or "predicted"
     place = "its source" if verification.dataset.file_format == POSITIONS else read
-    line = f"as {expected}: {num_read:,} of {verification.size_in_words}, read from {place}"
+    total = verification.num_examples
+    size = "an endless order" if total is None else counted(total, "example")
+    line = f"as {expected}: {num_read:,} of {size}, read from {place}"
     line += f" in {len(windows)} windows" if len(windows) > 1 else ""
     return f"{line}; and {others:,} from the start over index ranges" if others else line
 

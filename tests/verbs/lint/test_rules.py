@@ -25,7 +25,7 @@ from shardctl.verbs.lint.context import LintContext
 from shardctl.verbs.lint.rule import Rule, Violation
 from shardctl.verbs.lint.rules import LINT_RULES
 from shardctl.verbs.lint.rules.reader import num_in_whole_shards
-from shardctl.verbs.lint.rules.subsplits import as_spec, id_sets, in_both, num_ids, without
+from shardctl.verbs.lint.rules.subsplits import as_spec, id_sets, num_ids
 from shardctl.verbs.lint.view import lint_table
 from tests.cases import FUZZ, check_cases
 from tests.golden import assert_golden
@@ -201,13 +201,12 @@ def test_sets_of_ids_are_sets() -> None:
             for drawn in case
         ]
         ids = [{(p.split.name, i) for p in some for i in range(p.start, p.stop)} for some in pieces]
-        left, right = map(id_sets, pieces)
-        both = in_both(left, right)
+        both = id_sets(*pieces, among_others=True)
         listed = {(n, i) for n, some in both.items() for a, b in some for i in range(a, b)}
         assert listed == ids[0] & ids[1]
         assert num_ids(both) == len(listed)
-        assert num_ids(left) == len(ids[0])
-        rest = as_spec(without(left, right), toy)
+        assert num_ids(id_sets(pieces[0])) == len(ids[0])
+        rest = as_spec(id_sets(*pieces, among_others=False), toy)
         parts = resolve_subsplit(rest, toy).ranges if rest else ()
         found = [(piece.split.name, i) for piece in parts for i in range(piece.start, piece.stop)]
         assert sorted(found) == sorted(ids[0] - ids[1])

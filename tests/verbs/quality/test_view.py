@@ -18,10 +18,9 @@ from shardctl.dataset.dataset import Dataset, ExampleSize
 from shardctl.draw.tables import PLAIN, Screen
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.verbs.quality import view
-from shardctl.verbs.quality.answer import Quality, quality
+from shardctl.verbs.quality.answer import Alternative, Quality, quality
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, compare_loaders
 from shardctl.verbs.quality.metrics import Metric, score_of
-from shardctl.verbs.quality.what_if import Alternative
 from tests.cli.conftest import Shardctl
 from tests.golden import assert_evaluated, assert_golden
 from tests.verbs.quality.quality_orders import even_dataset

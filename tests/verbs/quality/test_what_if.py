@@ -10,9 +10,8 @@ import pytest
 from shardctl.dataset.dataset import Dataset, ExampleSize
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.quality.answer import minimum_score, quality, reaches
+from shardctl.verbs.quality.answer import MemoryBudget, minimum_score, quality, reaches
 from shardctl.verbs.quality.metrics import Metric, score_of
-from shardctl.verbs.quality.what_if import MemoryBudget
 from tests.verbs.quality.quality_orders import even_dataset
 
 

@@ -18,9 +18,8 @@ from shardctl.files.documents import to_json
 from shardctl.metadata.layouts import dataset_from_layout
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.stages import Range, Read
-from shardctl.verbs.report.answer import Report, report
-from shardctl.verbs.report.document import report_document
-from shardctl.verbs.report.question import NotShown, ReportQuestion, shown, shown_of
+from shardctl.verbs.report.answer import NotShown, Report, ReportQuestion, report, shown, shown_of
+from shardctl.verbs.report.page import report_document
 from tests.cases import check_cases
 from tests.golden import assert_evaluated, listed
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, Sized, pipelines

@@ -18,8 +18,8 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.text import parse_stages
 from shardctl.verbs.diff.answer import PinnedOrder
 from shardctl.verbs.quality.answer import quality
+from shardctl.verbs.report.answer import NotShown
 from shardctl.verbs.report.compare import ComparedSide, Side, compare_sides, compared, proven
-from shardctl.verbs.report.question import NotShown
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.cases import FUZZ, check_cases
 from tests.verbs.diff.diff_cases import (

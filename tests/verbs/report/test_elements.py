@@ -8,7 +8,7 @@ from shardctl.base.phrase import phrase
 from shardctl.draw.picture import Picture, words
 from shardctl.draw.tables import Column
 from shardctl.verbs.report import elements as html
-from shardctl.verbs.report.question import NotShown
+from shardctl.verbs.report.answer import NotShown
 from tests.verbs.report.reports import text_of
 
 _BAD = "<script>\"'&amp;\u202e\x02\x03\x1b"

@@ -14,12 +14,11 @@ import pytest
 import shardctl
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.report.answer import Report, report
+from shardctl.verbs.report.answer import NotShown, Report, report
 from shardctl.verbs.report.compare import ReportComparison, Side, compare_sides
 from shardctl.verbs.report.compared import comparison_body
 from shardctl.verbs.report.elements import STYLE
 from shardctl.verbs.report.page import report_body
-from shardctl.verbs.report.question import NotShown
 from tests.draw.drawn import DARK, HOSTILE, LIGHT, contrast
 from tests.golden import assert_golden
 from tests.verbs.diff.diff_cases import dataset_of

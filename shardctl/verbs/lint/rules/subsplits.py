@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 
 from shardctl.base.text import counted
-from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset
 from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from shardctl.stages import stages as ast
@@ -52,7 +51,7 @@ def overlap(context: LintContext) -> Iterator[Violation]:
 
 
 def _shared_by(one: Read, other: Read) -> IdSets:
-    return in_both(id_sets(one.resolved.ranges), id_sets(other.resolved.ranges))
+    return id_sets(one.resolved.ranges, other.resolved.ranges, among_others=True)
 
 
 def _some(shared: IdSets) -> str:
@@ -67,7 +66,7 @@ def _some(shared: IdSets) -> str:
 
 def _rest(context: LintContext, one: Read, other: Read) -> str | None:
     """Return a spec of what the one reads and the other does not, None where it is long."""
-    rest = without(id_sets(one.resolved.ranges), id_sets(other.resolved.ranges))
+    rest = id_sets(one.resolved.ranges, other.resolved.ranges, among_others=False)
     spec = as_spec(rest, context.dataset)
     return spec if spec and spec.count("+") <= _MOST_PLUSES else None
 
@@ -160,73 +159,42 @@ RunSegment = tuple[int, int]  # [start, stop)
 IdSets = dict[str, list[RunSegment]]
 
 
-def id_sets(ranges: Iterable[SplitRange]) -> IdSets:
+def id_sets(
+    ranges: Iterable[SplitRange],
+    others: Iterable[SplitRange] = (),
+    *,
+    among_others: bool | None = None,
+) -> IdSets:
     """Return the ids that ranges select, as disjoint ascending stretches of each split.
+
+    among_others: leaves those that the others select too, or those that they do not.
 
     >>> from shardctl.dataset.dataset import Split
     >>> split = Split(name="train", shard_lengths=(10,))
     >>> late, early = (SplitRange(split=split, start=a, stop=b) for a, b in [(4, 8), (0, 5)])
-    >>> id_sets([late, early])
-    {'train': [(0, 8)]}
+    >>> id_sets([late, early]), id_sets([late], [early], among_others=False)
+    ({'train': [(0, 8)]}, {'train': [(5, 8)]})
     """
-    by_split: dict[str, list[RunSegment]] = {}
-    for piece in ranges:
-        if piece.num_examples:
-            by_split.setdefault(piece.split.name, []).append((piece.start, piece.stop))
-    return {name: _joined(stretches) for name, stretches in by_split.items()}
-
-
-def _joined(stretches: Sequence[RunSegment]) -> list[RunSegment]:
-    joined: list[RunSegment] = []
-    for start, stop in sorted(stretches):
-        # They overlap, or touch.
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(stop, joined[-1][1]))
-        else:
-            joined.append((start, stop))
-    return joined
-
-
-def in_both(left: IdSets, right: IdSets) -> IdSets:
-    """Return the ids in both, splits without any left out.
-
-    >>> in_both({"train": [(0, 6)]}, {"train": [(4, 9)], "test": [(0, 1)]})
-    {'train': [(4, 6)]}
-    """
-    return _chosen(left, right, beside=True)
-
-
-def without(left: IdSets, right: IdSets) -> IdSets:
-    """Return the ids in `left` that are not in `right`, splits without any left out.
-
-    >>> without({"train": [(0, 9)]}, {"train": [(4, 6)], "test": [(0, 1)]})
-    {'train': [(0, 4), (6, 9)]}
-    """
-    return _chosen(left, right, beside=False)
-
-
-def _chosen(left: IdSets, right: IdSets, *, beside: bool) -> IdSets:
-    """Return the ids in `left` that are in `right` too, or that are not."""
-    found = {}
-    for name, stretches in left.items():
-        others = right.get(name, [])
-        # Between two neighbouring edges all ids are alike: in each set, or in none of it.
-        edges = sorted({edge for stretch in (*stretches, *others) for edge in stretch})
-        found[name] = _joined(
-            [
-                (start, stop)
-                for start, stop in itertools.pairwise(edges)
-                if _has(stretches, start) and _has(others, start) is beside
-            ]
-        )
-    return {name: stretches for name, stretches in found.items() if stretches}
-
-
-def _has(stretches: Sequence[RunSegment], one: int) -> bool:
-    """Whether an id is in one of ascending stretches."""
-    # The last stretch that begins at the id or before it.
-    place = bisect_right(stretches, (one, INT64_MAX)) - 1
-    return place >= 0 and one < stretches[place][1]
+    # In how many ranges of each of the two an id is more than the id before it.
+    ends: dict[str, tuple[Counter[int], Counter[int]]] = defaultdict(lambda: (Counter(), Counter()))
+    for side, pieces in enumerate((ranges, others)):
+        for piece in (one for one in pieces if one.num_examples):
+            ends[piece.split.name][side].update({piece.start: 1})
+            ends[piece.split.name][side].subtract({piece.stop: 1})
+    found: IdSets = {}
+    for name, both in ends.items():
+        depth = [0, 0]
+        stretches: list[RunSegment] = []
+        # Between two neighbouring edges all ids are alike.
+        for start, stop in itertools.pairwise(sorted({*both[0], *both[1]})):
+            depth = [now + of[start] for now, of in zip(depth, both, strict=True)]
+            if depth[0] and among_others in (None, depth[1] > 0):
+                # It goes on where the stretch before it ends.
+                first = stretches.pop()[0] if stretches and stretches[-1][1] == start else start
+                stretches.append((first, stop))
+        if stretches:
+            found[name] = stretches
+    return found
 
 
 def as_spec(sets: IdSets, dataset: Dataset) -> str:
