@@ -20,7 +20,7 @@ from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import Order, Over, check_answerable
 from shardctl.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.spec.subsplit import SplitRange
-from shardctl.tfdata.interleave import Interleave
+from shardctl.tfdata.interleave import interleave_of
 from shardctl.tfdata.shuffle_buffer import ShuffleReplay, shuffle_permutation
 from shardctl.tfdata.shuffle_permutations import (
     ROOM,
@@ -484,7 +484,7 @@ class ReaderOrder(Order):
         sizes = {"cycle_length": cycle or self._cycle, "block_length": self.settings.block}
         return epoch_reading.EpochReading(
             rows=rows,
-            interleave=Interleave(take, **sizes),
+            interleave=interleave_of(take, **sizes),
             row_codes=self._first_codes,
             **self._share,
         )
