@@ -14,7 +14,7 @@ from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.example_codes import RowLookup
 from shardctl.order.order import NONE
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.tfdata.shuffle_permutations import Seeds, shuffled_in_turn
+from shardctl.tfdata.shuffle_buffer import shuffled_in_turn
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds, SeedGenerator, TakenSeeds
 
 # ElementKeys: one int64 that says which reader an example comes from, in which reading, and where.
@@ -233,7 +233,10 @@ class ReaderNode(Node):
         def openings(repetitions: range) -> Int64s:
             if taken is None:
                 return np.tile(np.arange(count), len(repetitions))
-            return shuffled_in_turn(count, _seeds(taken, repetitions))
+            _ = taken.seeds  # which says what they depend on, where nobody knows their number
+            first = taken.index or 0
+            listings = range(first + repetitions.start, first + repetitions.stop)
+            return shuffled_in_turn(count, taken.generator.seeds_of_several(listings))
 
         if not self.is_infinite:
             return reader.reading_of(None if taken is None else openings(range(1)))
@@ -243,18 +246,6 @@ class ReaderNode(Node):
         if (number, limit) not in self._listed:
             self._listed = {(number, limit): reader.listed_reading(limit, openings)}
         return self._listed[number, limit]
-
-
-def _seeds(taken: TakenSeeds, repetitions: range) -> Seeds:
-    """Return the seeds of listings of the files by one iterator, uint64[n, 2]."""
-    first = taken.index
-    if first is None:
-        # A pair whose number is unknown: this raises UnpredictableOrderError.
-        _ = taken.seeds  # which says what they depend on
-    first = first or 0
-    return taken.generator.seeds_of_several(
-        range(first + repetitions.start, first + repetitions.stop)
-    )
 
 
 class PaddingNode(Source):

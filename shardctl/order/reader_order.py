@@ -21,10 +21,11 @@ from shardctl.order.order import Order, Over, check_answerable
 from shardctl.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.spec.subsplit import SplitRange
 from shardctl.tfdata.interleave import interleave_of
-from shardctl.tfdata.shuffle_buffer import ShuffleReplay, shuffle_permutation
-from shardctl.tfdata.shuffle_permutations import (
+from shardctl.tfdata.shuffle_buffer import (
     ROOM,
+    ShuffleReplay,
     permutations,
+    shuffle_permutation,
     shuffled_codes,
     shuffled_in_turn,
 )

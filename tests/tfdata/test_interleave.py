@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from shardctl.base.arrays import Int64s
 from shardctl.tfdata import interleave as module
-from shardctl.tfdata.interleave import Interleave, interleave_of
-from shardctl.tfdata.schedule import Rounds, opening_keys
+from shardctl.tfdata.interleave import Interleave, Rounds, interleave_of, opening_keys
 from tests.cases import FUZZ, counted, fuzzed, random_of_a_fuzz_run
 from tests.golden import assert_evaluated
 from tests.tfdata.shuffle_oracles import interleave_by_hand
