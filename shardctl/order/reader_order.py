@@ -192,11 +192,11 @@ class ReaderOrder(Order):
     @checked
     def positions_of(self, codes: Int64sLike, *, over: Over = iter) -> tuple[Int64s, Int64s]:
         """Return where examples are, see `Order`; of so many positions as memory holds."""
-        check_answerable(self, len(self._lookup.rows_of(np.asarray(codes))[0]))
+        check_answerable(self, len(self.lookup.rows_of(np.asarray(codes))[0]))
         return super().positions_of(codes, over=over)
 
     def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]:
-        query, rows, offsets = self._lookup.rows_of(codes)
+        query, rows, offsets = self.lookup.rows_of(codes)
         if not len(rows):
             return iter(())
         # What takes too long is refused here, before the first answer.
