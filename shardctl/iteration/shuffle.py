@@ -11,8 +11,7 @@ from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.iteration import EVERYTHING, Derived, Iteration, Node, Repeating
 from shardctl.iteration.repeat import Joined
-from shardctl.tfdata.shuffle_buffer import ShuffleReplay
-from shardctl.tfdata.shuffle_permutations import shuffled_codes
+from shardctl.tfdata.shuffle_buffer import ShuffleReplay, shuffled_codes
 from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator, TakenSeeds
 
 # An element stays longer than k buffers in a buffer with probability exp(-k).

@@ -179,7 +179,7 @@ class LoaderOrder(Order):
                 "the chain has no end, so an example comes again and again; end it with repeat(N), "
                 "or ask for positions"
             )
-        query, rows, offsets = self._lookup.rows_of(codes)
+        query, rows, offsets = self.lookup.rows_of(codes)
         # From codes to rows, from rows to the loader's indices, from those to positions: `which`
         # points into the second step, so that `query[which]` is the code asked for.
         which, positions = self.sequence.positions_of(self._starts[rows] + offsets)

@@ -272,7 +272,8 @@ class Order(ABC):
         return self.codes.first_codes(self.reads)
 
     @cached_property
-    def _lookup(self) -> RowLookup:
+    def lookup(self) -> RowLookup:
+        """Which rows read an example."""
         return RowLookup(self.reads, self._first_codes)
 
     @property

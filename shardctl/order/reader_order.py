@@ -20,11 +20,12 @@ from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import Order, Over, check_answerable
 from shardctl.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.spec.subsplit import SplitRange
-from shardctl.tfdata.interleave import Interleave
-from shardctl.tfdata.shuffle_buffer import ShuffleReplay, shuffle_permutation
-from shardctl.tfdata.shuffle_permutations import (
+from shardctl.tfdata.interleave import interleave_of
+from shardctl.tfdata.shuffle_buffer import (
     ROOM,
+    ShuffleReplay,
     permutations,
+    shuffle_permutation,
     shuffled_codes,
     shuffled_in_turn,
 )
@@ -191,11 +192,11 @@ class ReaderOrder(Order):
     @checked
     def positions_of(self, codes: Int64sLike, *, over: Over = iter) -> tuple[Int64s, Int64s]:
         """Return where examples are, see `Order`; of so many positions as memory holds."""
-        check_answerable(self, len(self._lookup.rows_of(np.asarray(codes))[0]))
+        check_answerable(self, len(self.lookup.rows_of(np.asarray(codes))[0]))
         return super().positions_of(codes, over=over)
 
     def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]:
-        query, rows, offsets = self._lookup.rows_of(codes)
+        query, rows, offsets = self.lookup.rows_of(codes)
         if not len(rows):
             return iter(())
         # What takes too long is refused here, before the first answer.
@@ -484,7 +485,7 @@ class ReaderOrder(Order):
         sizes = {"cycle_length": cycle or self._cycle, "block_length": self.settings.block}
         return epoch_reading.EpochReading(
             rows=rows,
-            interleave=Interleave(take, **sizes),
+            interleave=interleave_of(take, **sizes),
             row_codes=self._first_codes,
             **self._share,
         )

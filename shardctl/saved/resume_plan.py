@@ -54,7 +54,7 @@ class ShuffleState:
     """Where a shuffle buffer is: its contents follow from this and the input.
 
     Of `num_elements` inputs of this epoch `num_read` are read and `emitted` yielded. `seeds` are
-    those of the kernel, which this iterator of the shuffle took (`seeds_of_iterator`).
+    those of the kernel, which this iterator of the shuffle took (`SeedGenerator`).
     """
 
     buffer_size: int

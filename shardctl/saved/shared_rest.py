@@ -20,8 +20,7 @@ from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.spec.reads import Reads, joined
 from shardctl.tfdata.interleave import Interleave
-from shardctl.tfdata.shuffle_buffer import ShuffleReplay
-from shardctl.tfdata.shuffle_permutations import shuffled_codes
+from shardctl.tfdata.shuffle_buffer import ShuffleReplay, shuffled_codes
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
 
 

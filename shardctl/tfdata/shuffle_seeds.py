@@ -35,86 +35,22 @@ class KernelSeeds:
                 raise UsageError(f"{name} {value} of a kernel: it is from 0 to 2**64 - 1")
 
 
-def shuffle_kernel_seeds(
-    op_seed: int | None, global_seed: int | None, *, op_index: int = 0
-) -> KernelSeeds:
+def shuffle_kernel_seeds(op_seed: int, global_seed: int | None) -> KernelSeeds:
     """Return the seeds that `shuffle(seed=op_seed)` gets when the dataset is built.
 
     `global_seed` is that of `tf.random.set_seed`, which counts even with an explicit op seed.
     Both are ints of any size and taken modulo 2**31 - 1, so 2147483647 is the same seed as 0
     (tensorflow/python/framework/random_seed.py and data/util/random_seed.py).
 
-    Without an op seed TensorFlow draws one from the global seed: `op_index` says how many ops
-    without a seed, `tf.random.uniform` among them, were built eagerly since `set_seed`.
-
     >>> shuffle_kernel_seeds(-1, None)
     KernelSeeds(seed=87654321, seed2=2147483646)
     >>> shuffle_kernel_seeds(0, 0)
     KernelSeeds(seed=0, seed2=2147483647)
-
-    Raises:
-        UnpredictableOrderError: neither seed is set.
-        UsageError: `op_index` is below 0.
     """
-    if op_seed is None:
-        op_seed = _drawn_op_seed(global_seed, op_index)
     seed = DEFAULT_GRAPH_SEED if global_seed is None else index(global_seed) % SEED_MODULUS
     seed2 = index(op_seed) % SEED_MODULUS
     # Two zeros would tell the kernel to take its seeds from the machine.
     return KernelSeeds(seed=seed, seed2=seed2 if seed or seed2 else SEED_MODULUS)
-
-
-def seeds_of_iterator(kernel: KernelSeeds, iterator_index: int) -> KernelSeeds:
-    """Return the pair of seeds of an iterator of a shuffle that reshuffles, from its kernel's.
-
-    It takes two samples of a stream with the kernel seeds: iterator e draws from samples 2e and
-    2e + 1, the first iterator among them (RandomSeedGenerator in
-    tensorflow/core/kernels/data/random_seed_ops.cc). Without reshuffling each iterator draws from
-    the kernel seeds themselves.
-
-    >>> seeds_of_iterator(shuffle_kernel_seeds(7, None), 0)
-    KernelSeeds(seed=1992159687, seed2=3200305987)
-
-    Raises:
-        UsageError: there are more iterators than TensorFlow counts.
-    """
-    one = range(iterator_index, iterator_index + 1)
-    ((seed, seed2),) = seeds_of_iterators(kernel, one).tolist()
-    return KernelSeeds(seed=seed, seed2=seed2)
-
-
-def seeds_of_iterators(kernel: KernelSeeds, iterators: range) -> NDArray[np.uint64]:
-    """Return `seeds_of_iterator` of many, uint64[n, 2]; `iterators` count on one by one.
-
-    >>> seeds_of_iterators(KernelSeeds(seed=87654321, seed2=7), range(0, 1)).tolist()
-    [[1992159687, 3200305987]]
-
-    Raises:
-        UsageError: there are more iterators than TensorFlow counts.
-    """
-    if len(iterators) and iterators[-1] >= MAX_ITERATORS:
-        raise UsageError(
-            f"iterator {iterators[-1]} of a shuffle: TensorFlow counts them up to "
-            f"{MAX_ITERATORS - 1}; a lower --pass-index is needed"
-        )
-    start, count = SEEDS_PER_ITERATOR * iterators.start, SEEDS_PER_ITERATOR * len(iterators)
-    samples = philox_samples(kernel.seed, kernel.seed2, start, count)
-    return samples.reshape(-1, SEEDS_PER_ITERATOR).astype(np.uint64)
-
-
-def _drawn_op_seed(global_seed: int | None, op_index: int) -> int:
-    if global_seed is None:
-        raise UnpredictableOrderError(
-            "a shuffle without a seed has another order in each run: "
-            "set its seed, or tf.random.set_seed"
-        )
-    if op_index < 0:
-        raise UsageError(f"op_index {op_index}: ops without a seed count from 0")
-    # tensorflow/python/eager/context.py draws op seeds with Python's own generator.
-    generator = random.Random(index(global_seed))  # noqa: S311 - TensorFlow's choice, no secret
-    for _ in range(op_index):
-        generator.randint(0, SEED_MODULUS)
-    return generator.randint(0, SEED_MODULUS)
 
 
 # Seed generators: which pair of seeds each iterator of a shuffle takes.
@@ -160,23 +96,36 @@ class SeedGenerator:
             UnpredictableOrderError: they depend on the machine.
             UsageError: there are more iterators than TensorFlow counts.
         """
-        if self.kernel is None:
-            raise UnpredictableOrderError(
-                f"{self.stage} has no seed and so another order in each run: set its seed, or "
-                "tf.random.set_seed"
-            )
-        return seeds_of_iterator(self.kernel, index) if self.reshuffles else self.kernel
+        ((seed, seed2),) = self.seeds_of_several(range(index, index + 1)).tolist()
+        return KernelSeeds(seed=seed, seed2=seed2)
 
     def seeds_of_several(self, iterators: range) -> NDArray[np.uint64]:
         """Return `seeds_of` of many, uint64[n, 2]; `iterators` count on one by one.
 
+        An iterator takes two samples of a stream with the kernel seeds: iterator e draws from
+        samples 2e and 2e + 1, the first iterator among them (RandomSeedGenerator in
+        tensorflow/core/kernels/data/random_seed_ops.cc). Without reshuffling each iterator draws
+        from the kernel seeds themselves.
+
         Raises:
             UnpredictableOrderError, UsageError: as for one.
         """
-        if self.reshuffles and self.kernel is not None and len(iterators) != 1:
-            return seeds_of_iterators(self.kernel, iterators)
-        seeds = self.seeds_of(iterators.start)
-        return np.full((len(iterators), 2), (seeds.seed, seeds.seed2), np.uint64)
+        kernel, count = self.kernel, len(iterators)
+        if kernel is None:
+            raise UnpredictableOrderError(
+                f"{self.stage} has no seed and so another order in each run: set its seed, or "
+                "tf.random.set_seed"
+            )
+        if not self.reshuffles:
+            return np.full((count, 2), (kernel.seed, kernel.seed2), np.uint64)
+        if count and iterators[-1] >= MAX_ITERATORS:
+            raise UsageError(
+                f"iterator {iterators[-1]} of a shuffle: TensorFlow counts them up to "
+                f"{MAX_ITERATORS - 1}; a lower --pass-index is needed"
+            )
+        start, count = SEEDS_PER_ITERATOR * iterators.start, SEEDS_PER_ITERATOR * count
+        samples = philox_samples(kernel.seed, kernel.seed2, start, count)
+        return samples.reshape(-1, SEEDS_PER_ITERATOR).astype(np.uint64)
 
     def take(self) -> TakenSeeds:
         """Return the seeds of a further iterator, which is made now."""
@@ -214,11 +163,14 @@ class ScriptSeeds:
     """The seeds that the ops of a script get as it builds them, one after the other.
 
     global_seed: that of `tf.random.set_seed`, None without it.
-    op_index: how many ops without a seed of their own were built since.
+    op_index: how many ops without a seed of their own, `tf.random.uniform` among them, were built
+        since.
     """
 
-    def __init__(self, global_seed: int | None = None, op_index: int = 0) -> None:
-        self.global_seed, self.op_index = global_seed, op_index
+    def __init__(self, global_seed: int | None = None) -> None:
+        self.global_seed, self.op_index = global_seed, 0
+        # tensorflow/python/eager/context.py draws op seeds with Python's own generator.
+        self._drawn = random.Random(index(global_seed or 0))  # noqa: S311 - no secret
 
     def kernel(self, seed: int | tuple[int, int] | None) -> KernelSeeds | None:
         """Return the seeds of the next op's kernel; None are those of the machine.
@@ -228,12 +180,12 @@ class ScriptSeeds:
         if isinstance(seed, tuple):
             # Two zeros tell the kernel to take its seeds from the machine.
             return KernelSeeds(seed=seed[0], seed2=seed[1]) if any(seed) else None
-        if seed is not None:
-            return shuffle_kernel_seeds(seed, self.global_seed)
-        if self.global_seed is None:
-            return None
-        self.op_index += 1
-        return shuffle_kernel_seeds(None, self.global_seed, op_index=self.op_index - 1)
+        if seed is None:
+            if self.global_seed is None:
+                return None
+            self.op_index += 1
+            seed = self._drawn.randint(0, SEED_MODULUS)
+        return shuffle_kernel_seeds(seed, self.global_seed)
 
 
 # Shuffle passes: how many iterators of a shuffle a pass over a dataset makes.

@@ -14,10 +14,10 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.iteration import UNKNOWN
 from shardctl.metadata.tfds_metadata import read_tfds_folder
-from shardctl.order import reader_node as module
+from shardctl.order import staged as module
 from shardctl.order.plan_order import plan_order
-from shardctl.order.reader_node import ElementKeys, ReaderNode
 from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.staged import ElementKeys, ReaderNode
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.subsplit import SplitRange
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from shardctl.base.tfds_rules import PHILOX_KEY_STEPS, PHILOX_MULTIPLIERS, PHILOX_ROUNDS
-from shardctl.tfdata.shuffle_seeds import KernelSeeds, seeds_of_iterator, shuffle_kernel_seeds
+from shardctl.tfdata.shuffle_seeds import KernelSeeds, ScriptSeeds, SeedGenerator
 
 EDGE_SEEDS = [0, 1, -1, 2**31 - 2, 2**31 - 1, 2**31, 1 - 2**31, 2 * (2**31 - 1), 7 * (2**31 - 1)]
 EDGE_SEEDS += [2**32, 2**63 - 1, 2**63, -(2**63), 2**64, 10**30, -(10**31), 10**400]
@@ -57,8 +57,11 @@ def iterator_seeds(
     op_index: int = 0,
 ) -> KernelSeeds:
     """Return the seeds that an iterator of a shuffle draws from."""
-    kernel = shuffle_kernel_seeds(op_seed, global_seed, op_index=op_index)
-    return kernel if reshuffle is False else seeds_of_iterator(kernel, iterator_index)
+    script = ScriptSeeds(global_seed)
+    for _ in range(op_index):
+        script.kernel(None)
+    generator = SeedGenerator(script.kernel(op_seed), reshuffle, stage="shuffle")
+    return generator.seeds_of(iterator_index)
 
 
 def philox_block(seed: int, seed2: int, block: int) -> tuple[int, int, int, int]:

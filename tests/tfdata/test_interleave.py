@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from shardctl.base.arrays import Int64s
 from shardctl.tfdata import interleave as module
-from shardctl.tfdata.interleave import Interleave
-from shardctl.tfdata.schedule import Rounds, opening_keys
+from shardctl.tfdata.interleave import Interleave, Rounds, interleave_of, opening_keys
 from tests.cases import FUZZ, counted, fuzzed, random_of_a_fuzz_run
 from tests.golden import assert_evaluated
 from tests.tfdata.shuffle_oracles import interleave_by_hand
@@ -34,9 +33,9 @@ class Case:
     block_length: int
 
     @property
-    def first_ids(self) -> list[int]:
+    def first_ids(self) -> Int64s:
         """Ids that tell the shards apart and have gaps between them."""
-        return [shard * 1000 - 500 for shard in range(len(self.lengths))]
+        return np.arange(len(self.lengths)) * 1000 - 500
 
     @property
     def interleave(self) -> Interleave:
@@ -50,7 +49,7 @@ class Case:
 
     @property
     def ids_by_hand(self) -> list[int]:
-        return [self.first_ids[shard] + offset for shard, offset in self.pairs_by_hand]
+        return [int(self.first_ids[shard]) + offset for shard, offset in self.pairs_by_hand]
 
 
 def random_case(random: Random) -> Case:
@@ -138,7 +137,7 @@ def test_reads_the_example_of_the_tensorflow_documentation() -> None:
 def test_lengths_beyond_pieces_and_32_bits_are_read_on() -> None:
     length = (1 << 14) + 5  # a run of ids is counted on in pieces
     order = Interleave([length, 2], cycle_length=10**12, block_length=1 << 62)
-    assert order.read(0, length + 2, [0, -9]).tolist() == [*range(length), -9, -8]
+    assert order.read(0, length + 2, np.array([0, -9])).tolist() == [*range(length), -9, -8]
     # Two ways of the code against each other, at a size the slow oracle cannot play.
     lengths = np.random.default_rng(0).integers(0, 60, 200_000)
     first_ids = np.cumsum(lengths) - lengths
@@ -169,12 +168,12 @@ def check_against_tensorflow(tf: Any, num_cases: int, random: Random) -> None:
     for number in counted(range(num_cases)):
         case = random_case(random)
         parallel = random.choice((None, None, 1, case.cycle_length))
-        ranges = list(zip(case.first_ids, case.lengths, strict=True))
+        ranges = list(zip(case.first_ids.tolist(), case.lengths, strict=True))
         whole = tensorflow_order(tf, ranges, case, parallel)
         ids = case.interleave.read(0, sum(case.lengths), case.first_ids)
         assert ids.tolist() == whole, (number, case, parallel)
         consumed = random.randint(0, len(whole))
-        ranges = [(case.first_ids[s] + k, take) for s, k, take in rest_after(case, consumed)]
+        ranges = [(int(case.first_ids[s]) + k, take) for s, k, take in rest_after(case, consumed)]
         assert tensorflow_order(tf, ranges, case) == whole[consumed:], (number, case, consumed)
 
 
@@ -184,16 +183,15 @@ def test_the_order_is_that_of_tensorflow(tf: Any, num_cases: int) -> None:
     check_against_tensorflow(tf, num_cases, random)
 
 
-def test_shards_that_are_read_alike_have_one_schedule_while_it_is_in_use() -> None:
+def test_shards_that_are_read_alike_have_one_interleave_while_it_is_in_use() -> None:
     lengths = np.random.default_rng(0).integers(0, 40, 5000)
-    first = Interleave(lengths, cycle_length=7, block_length=3)
-    assert Interleave(lengths, cycle_length=7, block_length=3)._schedule is first._schedule
+    first = interleave_of(lengths, cycle_length=7, block_length=3)
+    assert interleave_of(lengths.copy(), cycle_length=7, block_length=3) is first
     for other, cycle, block in (
         *((lengths, 8, 3), (lengths, 7, 4)),
         *((lengths[::-1], 7, 3), (lengths[:-1], 7, 3)),
     ):
-        made = Interleave(other, cycle_length=cycle, block_length=block)
-        assert made._schedule is not first._schedule
+        assert interleave_of(other, cycle_length=cycle, block_length=block) is not first
 
 
 # When shards open, and the visits of slots.

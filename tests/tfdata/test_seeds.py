@@ -13,8 +13,6 @@ from shardctl.tfdata.shuffle_seeds import (
     KernelSeeds,
     ScriptSeeds,
     SeedGenerator,
-    seeds_of_iterator,
-    seeds_of_iterators,
     shuffle_kernel_seeds,
 )
 from tests.cases import check_cases, fuzzed
@@ -159,20 +157,18 @@ def test_seedless_orders_are_tensorflows_for_any_global_seed(
 
 def test_what_fixes_no_order_is_refused() -> None:
     with pytest.raises(UnpredictableOrderError, match="set its seed"):
-        shuffle_kernel_seeds(None, None)
-    with pytest.raises(UsageError, match="op_index -1"):
-        iterator_seeds(None, 7, True, 0, op_index=-1)
+        iterator_seeds(None, None, True, 0)
     with pytest.raises(UsageError, match="seed2"):
         KernelSeeds(seed=0, seed2=2**64)
     with pytest.raises(UsageError, match=f"iterator {2**62} of a shuffle: TensorFlow counts them"):
-        seeds_of_iterator(KernelSeeds(seed=1, seed2=2), 2**62)
+        iterator_seeds(1, None, True, 2**62)
 
 
 def test_the_seeds_of_many_iterators_are_those_of_each() -> None:
-    kernel = KernelSeeds(seed=87654321, seed2=7)
+    generator = SeedGenerator(KernelSeeds(seed=87654321, seed2=7), True, stage="shuffle(3)")
     for iterators in (range(0), range(1), range(5, 12), range(2**60, 2**60 + 3)):
-        expected = [seeds_of_iterator(kernel, one) for one in iterators]
-        found = seeds_of_iterators(kernel, iterators)
+        expected = [generator.seeds_of(one) for one in iterators]
+        found = generator.seeds_of_several(iterators)
         assert found.tolist() == [[pair.seed, pair.seed2] for pair in expected]
 
 
@@ -205,7 +201,7 @@ def test_seeds_of_a_script_are_drawn_one_after_the_other() -> None:
     script = ScriptSeeds(3)
     drawn = [script.kernel(seed) for seed in (None, 5, None)]
     expected = [(None, 0), (5, 0), (None, 1)]
-    assert drawn == [shuffle_kernel_seeds(seed, 3, op_index=index) for seed, index in expected]
+    assert drawn == [iterator_seeds(seed, 3, False, 0, op_index=index) for seed, index in expected]
     # A pair is taken as it is; of two zeros the kernel takes those of the machine.
     assert ScriptSeeds(3).kernel((8, 9)) == KernelSeeds(seed=8, seed2=9)
     assert ScriptSeeds(3).kernel((0, 0)) is ScriptSeeds().kernel(None) is None

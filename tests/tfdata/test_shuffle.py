@@ -11,16 +11,18 @@ from hypothesis import strategies as st
 
 from shardctl.errors import UsageError
 from shardctl.order.epoch_reading import EpochReading
-from shardctl.tfdata import shuffle_buffer, shuffle_permutations
+from shardctl.tfdata import shuffle_buffer
 from shardctl.tfdata.interleave import Interleave
 from shardctl.tfdata.philox import philox_samples
 from shardctl.tfdata.shuffle_buffer import (
     ShuffleReplay,
     inputs_of_places,
     outputs_of_inputs,
+    permutations,
     shuffle_permutation,
+    shuffled_codes,
+    shuffled_in_turn,
 )
-from shardctl.tfdata.shuffle_permutations import permutations, shuffled_codes, shuffled_in_turn
 from shardctl.tfdata.shuffle_seeds import KernelSeeds, shuffle_kernel_seeds
 from tests.cases import FUZZ, add_cases, check_cases, fuzzed, seed_of_test
 from tests.golden import assert_evaluated
@@ -280,8 +282,8 @@ def test_each_column_is_the_shuffle_of_its_seeds(
     pairs = [KernelSeeds(seed=seed, seed2=seed2) for seed, seed2 in drawn.tolist()]
     expected = [shuffle_permutation(num_elements, num_elements, one).tolist() for one in pairs]
     assert permutations(num_elements, drawn).T.tolist() == expected
-    for room in (shuffle_permutations.ROOM, 180):
-        monkeypatch.setattr(shuffle_permutations, "ROOM", room)
+    for room in (shuffle_buffer.ROOM, 180):
+        monkeypatch.setattr(shuffle_buffer, "ROOM", room)
         in_turn = shuffled_in_turn(num_elements, drawn)
         assert in_turn.reshape(count, num_elements).tolist() == expected
 
@@ -293,7 +295,7 @@ def test_each_column_is_the_shuffle_of_its_seeds(
 def test_what_comes_out_is_the_codes_at_the_shuffled_inputs(
     buffer: int, reach: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shuffle_permutations, "_REACH", reach)
+    monkeypatch.setattr(shuffle_buffer, "_REACH", reach)
     interleave = Interleave([50_000] * 6, cycle_length=3, block_length=2)
     reads = EpochReading(interleave=interleave, row_codes=1000 * np.arange(6))
     size = reads.num_examples

@@ -22,9 +22,8 @@ from shardctl.errors import UsageError
 from shardctl.iteration.regrouped import Kept
 from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.order import Order, Origin
-from shardctl.order.reader_node import PaddingNode, ReaderNode
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.order.staged import StagedOrder
+from shardctl.order.staged import PaddingNode, ReaderNode, StagedOrder
 from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.stages.pipelines import parts_of, readers_of
 from shardctl.stages.stages import ByData, FlatMap, GroupByWindow, Zip
