@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -264,32 +265,27 @@ CHOICES = ("auto", "always", "never")
 _FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE")
 
 
-class _Choice:
-    """What `--color` says; kept from the first word on, since errors come before options."""
-
-    when = "auto"
-
-
-_CHOICE = _Choice()
+# What `--color` says; kept from the first word on, since errors come before options.
+_WHEN: ContextVar[str] = ContextVar("when", default="auto")
 
 
 def choose(arguments: Sequence[str]) -> None:
     """Keep what `--color` says among arguments, the last one where there are several."""
-    _CHOICE.when = "auto"
+    _WHEN.set("auto")
     # Words after `--` are not options.
     words = arguments[: arguments.index("--")] if "--" in arguments else arguments
     for word, following in pairwise([*words, ""]):
         option, equals, value = word.partition("=")
         said = value if equals else following
         if option == OPTION and said in CHOICES:  # any other is refused with all other options
-            _CHOICE.when = said
+            _WHEN.set(said)
 
 
 def is_colored(stream: TextIO | None) -> bool:
     """Return whether text for a stream is coloured; None is a stream that is closed."""
-    if stream is None or _CHOICE.when == "never":
+    if stream is None or _WHEN.get() == "never":
         return False
-    if _CHOICE.when == "always":
+    if _WHEN.get() == "always":
         return True
     if os.environ.get("NO_COLOR"):
         return False

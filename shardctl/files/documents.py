@@ -17,13 +17,10 @@ import string
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shardctl.base.columns import Cell, OnDemand, RecordStream, filled, shared
 from shardctl.base.text import inert, printable
-
-if TYPE_CHECKING:
-    pass
 
 Document = dict[str, Any]
 

@@ -266,12 +266,12 @@ class BrokenFile:
 
 
 class IndexedFile(NamedTuple):
-    """A file of a layout as it was when it was counted."""
+    """A file of a layout as it was when it was counted; `num_records` is None of a broken one."""
 
     file: StoredFile
-    split: str
-    num_records: int
-    digest: str | None
+    split: str | None
+    num_records: int | None
+    digest: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,7 +290,7 @@ class IndexedLayout:
     globs: Mapping[str, str]
 
     def files(self) -> Iterator[IndexedFile]:
-        """Yield the whole files of all splits, in shard order."""
+        """Yield the whole files of all splits, in shard order, and those that were broken."""
         for split, sizes, versions in zip(
             self.dataset.splits, self.sizes, self.versions, strict=True
         ):
@@ -300,6 +300,10 @@ class IndexedLayout:
             for (path, size, version, length), digest in zip(counts, digests, strict=False):
                 file = StoredFile(path=path, num_bytes=size, version=version)
                 yield IndexedFile(file, split.name, length, digest)
+        for one in self.broken:
+            path = _joined(self.dataset.data_dir or "", one.path)
+            file = StoredFile(path=path, num_bytes=one.num_bytes, version=one.version)
+            yield IndexedFile(file, one.split, None)
 
     def wanted(self) -> Iterator[str]:
         """Yield the whole paths that were given to `index`."""

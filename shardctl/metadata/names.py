@@ -136,17 +136,16 @@ DATA_DIR_VARIABLE = "TFDS_DATA_DIR"
 class DataDirs:
     """The folders in which names are looked up, in order, each once, with where each comes from.
 
-    `sources` are words for messages, `named_by` the kind of each source. A given folder that is not
-    there is refused only when the search comes to it: a folder before it may hold the dataset, and
-    a path needs no search at all.
+    `sources` are where each comes from: its kind, and words for messages. A given folder that is
+    not there is refused only when the search comes to it: a folder before it may hold the dataset,
+    and a path needs no search at all.
     """
 
-    sources: Mapping[str, str]
-    named_by: Mapping[str, DataDirSource]
+    sources: Mapping[str, tuple[DataDirSource, str]]
     given: str | None
 
     def __iter__(self) -> Iterator[AnyPath]:
-        for text, source in self.sources.items():
+        for text, (_, source) in self.sources.items():
             path = path_of(text)
             # A remote place is not asked before something is looked up in it.
             is_there = isinstance(path, RemotePath) or (text and os.path.isdir(path))
@@ -174,26 +173,20 @@ def data_dirs(
     >>> [str(folder) for folder in data_dirs(None, env, Project())]
     ['/home/me/tfds', '/home/me/tensorflow_datasets']
     """
-    found: list[tuple[str, DataDirSource, str]] = []
+    sources: dict[str, tuple[DataDirSource, str]] = {}
     if given is not None:
         given = _clean(os.fspath(given), env)
-        found.append((given, "option", option("data_dir", given, given=True)))
+        sources[given] = ("option", option("data_dir", given, given=True))
     elif project.data_dir is not None:
         given = project.data_dir
-        found.append((given, "file", f"{project.shown_path}: data_dir {quoted(given, 200)}"))
+        sources[given] = ("file", f"{project.shown_path}: data_dir {quoted(given, 200)}")
+    # Of a folder that is named twice the first source stays.
     if in_environment := env.get(DATA_DIR_VARIABLE):
         folder = _clean(in_environment, env)
         shown = quoted(folder if is_remote(folder) else in_environment, 200)
-        found.append((folder, "environment", f"{DATA_DIR_VARIABLE} {shown}"))
-    found.append((expand_home("~/tensorflow_datasets", env), "default", ""))
-    # Reversed, so that of a folder that is named twice the first source stays.
-    first = {folder: (kind, source) for folder, kind, source in reversed(found)}
-    in_order = dict.fromkeys(folder for folder, _, _ in found)
-    return DataDirs(
-        sources={folder: first[folder][1] for folder in in_order},
-        named_by={folder: first[folder][0] for folder in in_order},
-        given=given,
-    )
+        sources.setdefault(folder, ("environment", f"{DATA_DIR_VARIABLE} {shown}"))
+    sources.setdefault(expand_home("~/tensorflow_datasets", env), ("default", ""))
+    return DataDirs(sources=sources, given=given)
 
 
 def _clean(text: str, env: Mapping[str, str]) -> str:

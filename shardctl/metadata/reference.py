@@ -95,8 +95,7 @@ def choose_dataset(
     named = named_dataset(refs, project=project, env=env, cwd=cwd, fallback=fallback)
     if named.source == "default":
         built_in = names.catalog_dataset(DEFAULT_DATASET)
-        if built_in is None:
-            raise DatasetError("no dataset chosen; choose one with --dataset")
+        assert built_in is not None  # it is in the catalog
         note = (
             f"no dataset chosen: using the built-in {DEFAULT_DATASET} layout; "
             "choose one with --dataset"

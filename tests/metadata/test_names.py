@@ -73,16 +73,16 @@ def test_data_dirs_are_in_the_order_they_are_searched(tmp_path: Path) -> None:
     expected = [str(tmp_path), "/home/me/tfds", "/home/me/tensorflow_datasets"]
     project = Project(data_dir=str(tmp_path))
     dirs = data_dirs(tmp_path, env, Project(data_dir="/other"))
-    assert list(map(str, dirs)) == list(dirs.named_by) == expected
-    assert list(dirs.named_by.values()) == ["option", "environment", "default"]
-    assert next(iter(data_dirs(None, env, project).named_by.values())) == "file"
+    assert list(map(str, dirs)) == list(dirs.sources) == expected
+    assert [kind for kind, _ in dirs.sources.values()] == ["option", "environment", "default"]
+    assert next(iter(data_dirs(None, env, project).sources.values()))[0] == "file"
     assert list(map(str, data_dirs(None, env, project))) == expected
     assert list(map(str, data_dirs(None, env, Project()))) == expected[1:]
     assert list(map(str, data_dirs(None, {"HOME": "/home/me"}, Project()))) == expected[2:]
     (tmp_path / "tensorflow_datasets").mkdir()
     once = data_dirs("~/tensorflow_datasets", {"HOME": str(tmp_path)}, Project())
     assert list(once) == [tmp_path / "tensorflow_datasets"]
-    assert list(once.named_by.values()) == ["option"]
+    assert [kind for kind, _ in once.sources.values()] == ["option"]
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,3 @@ def _uncounted(path: str) -> Dataset:
     return Dataset(
         name=arranged.name or os.path.basename(path), splits=splits, origin=COUNTED_FILES
     )
-
-
-# What `tf.data.Dataset.list_files` makes of record files that were counted.

@@ -125,7 +125,7 @@ class _Sources:
         source = "default" if named.source == "fallback" else named.source  # none is given here
         yield _chosen("dataset", refs, self._origin("dataset", source, by))
         dirs = data_dirs(options.data_dir, os.environ, self._project)
-        for folder, kind in dirs.named_by.items():
+        for folder, (kind, _) in dirs.sources.items():
             by = {"option": "--data-dir", "environment": DATA_DIR_VARIABLE}.get(kind)
             yield _chosen("data_dir", folder, self._origin("data_dir", kind, by))
 

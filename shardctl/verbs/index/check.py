@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
@@ -16,7 +16,7 @@ from shardctl.metadata.index.count import count_files
 from shardctl.metadata.index.listing import list_files
 from shardctl.metadata.index.names import chosen_by
 from shardctl.metadata.index.workers import RunnerLike, checked_jobs
-from shardctl.metadata.layouts import IndexedLayout, read_index_file
+from shardctl.metadata.layouts import IndexedFile, IndexedLayout, read_index_file
 from shardctl.records.contents import FileContents
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import path_of, store_of
@@ -151,27 +151,14 @@ def _listed(paths: Sequence[str], dataset: Dataset, *, given: bool) -> Sequence[
     return files
 
 
-class _Then(NamedTuple):
-    """A file as the layout has it; `num_records` is None of one that was broken."""
-
-    file: StoredFile
-    split: str | None
-    num_records: int | None
-    digest: str | None = None
-
-
 class _Comparison:
     """The files of a layout beside those that are there, by their paths."""
 
     def __init__(self, layout: IndexedLayout, listed: Sequence[StoredFile]) -> None:
         self._root = f"{(layout.dataset.data_dir or '').rstrip('/')}/"
-        self.then = {one.file.path: _Then(*one) for one in layout.files()}
-        self.num_files = len(self.then)
         # Files that were broken at that time are compared as well.
-        for one in layout.broken:
-            path = self._root + one.path
-            file = StoredFile(path=path, num_bytes=one.num_bytes, version=one.version)
-            self.then[path] = _Then(file, one.split, None)
+        self.then = {one.file.path: one for one in layout.files()}
+        self.num_files = len(self.then)
         self._now = {file.path: file for file in listed}
         # Of files that appeared, only those that the layout's patterns would choose.
         self._is_chosen = chosen_by(layout.globs, layout.dataset.data_dir or "")
@@ -208,7 +195,9 @@ class _Comparison:
                 name = path.removeprefix(self._root)
                 yield FileChange(kind="appeared", path=name, bytes_now=file.num_bytes)
 
-    def _kind(self, then: _Then, file: StoredFile, contents: FileContents) -> ChangeKind | None:
+    def _kind(
+        self, then: IndexedFile, file: StoredFile, contents: FileContents
+    ) -> ChangeKind | None:
         """Return what became of a file that was counted again; one as broken as before is none."""
         if file.num_bytes != then.file.num_bytes:
             return "grew" if file.num_bytes > then.file.num_bytes else "shrank"

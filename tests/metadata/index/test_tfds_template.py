@@ -6,7 +6,8 @@ from shardctl import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.metadata.index.count import Counts
 from shardctl.metadata.index.index import ArrangedFiles
-from shardctl.metadata.index.names import ArrangedSplit, Arrangement
+from shardctl.metadata.index.listing import Listing
+from shardctl.metadata.index.names import arrange
 from shardctl.metadata.index.tfds_metadata import patterned, plan_tfds_metadata
 from shardctl.records.contents import Damage, FileContents
 from shardctl.stores.store import StoredFile
@@ -28,8 +29,9 @@ def planned(
 
 def arranged(*names: str) -> ArrangedFiles:
     files = [StoredFile(path=f"gs://b/d/{name}", num_bytes=9, version="etag:x") for name in names]
-    split = ArrangedSplit(name="train", files=files)
-    return ArrangedFiles(Arrangement(root="gs://b/d", splits=(split,), name="d"), "tfrecord")
+    return ArrangedFiles(
+        arrange(Listing(root="gs://b/d", files=files), splits={"train": "*"}), "tfrecord"
+    )
 
 
 def counts(*lengths: int, unsettled: tuple[int, ...] = ()) -> Counts:
