@@ -136,10 +136,6 @@ class LocalSource:
         self._file.seek(start)
         return self._file.read(stop - start)
 
-    def file(self) -> BinaryIO:
-        """Return the open file."""
-        return self._file
-
 
 class LocalStore:
     """Files and folders of this machine, by their paths; see `Store`."""
