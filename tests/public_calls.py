@@ -32,7 +32,7 @@ import shardctl.torch
 from shardctl import Dataset, Host, PinnedOrder, ReadSettings, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.files.documents import to_yaml
-from shardctl.metadata.index.answer import index_document
+from shardctl.metadata.index.index import index_document
 from shardctl.metadata.index.workers import LocalRunner
 from shardctl.order.order import Order
 from shardctl.saved.plan_file import plan_yaml

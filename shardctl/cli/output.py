@@ -453,17 +453,9 @@ class Formats:
         shown = screen(out.output, picture=picture)
         return render(answer, replace(shown, abridged=shown.abridged and not every_row), for_people)
 
-    def write(
-        self,
-        out: OutputOptions,
-        *answer: Any,
-        every_row: bool = False,
-        picture: bool | None = False,
-        **for_people: Any,
-    ) -> None:
+    def write(self, out: OutputOptions, *answer: Any, **how: Any) -> None:
         """Write the answer where it is to go, see `render`."""
-        chunks = self.render(out, *answer, every_row=every_row, picture=picture, **for_people)
-        write(chunks, out.output)
+        write(self.render(out, *answer, **how), out.output)
 
 
 def _say_assumptions(answer: object = None) -> None:

@@ -26,6 +26,7 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.fields import files_field, files_of_field
+from shardctl.files.parse import read_document
 from shardctl.saved.head import read_head
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import AnyPath, RemotePath, absolute, is_remote, path_of
@@ -40,8 +41,6 @@ def read_layout_file(path: AnyPath) -> Dataset:
     Raises:
         DatasetError: the file cannot be read, or breaks a rule of its form.
     """
-    from shardctl.files.parse import read_document
-
     document = read_document(path)
     # Documents of ours say their kind; a layout written by hand says none.
     kind = document.get("kind") if isinstance(document, Mapping) else None
@@ -323,8 +322,6 @@ def read_index_file(path: AnyPath) -> IndexedLayout:
     Raises:
         DatasetError: it cannot be read, or is something else.
     """
-    from shardctl.files.parse import read_document
-
     document = read_document(path)
     with fields.said_about(printable(str(path))):
         if not isinstance(document, Mapping) or document.get("kind") != "index":

@@ -162,43 +162,32 @@ class DataDirs:
         return (path for path in map(path_of, self.sources) if isinstance(path, Path))
 
 
-def data_dirs(
-    given: str | os.PathLike[str] | None, env: Mapping[str, str], project: Project
-) -> DataDirs:
+def data_dirs(given: str | os.PathLike[str] | None, project: Project) -> DataDirs:
     """Return the data dirs: `--data-dir`, then `TFDS_DATA_DIR`, then `~/tensorflow_datasets`.
 
     The data_dir of a project is used where `--data-dir` is not given.
 
-    >>> env = {"HOME": "/home/me", "TFDS_DATA_DIR": "~/tfds"}
-    >>> [str(folder) for folder in data_dirs(None, env, Project())]
-    ['/home/me/tfds', '/home/me/tensorflow_datasets']
+    >>> [kind for kind, _ in data_dirs("~/tensorflow_datasets", Project()).sources.values()]
+    ['option']
     """
     sources: dict[str, tuple[DataDirSource, str]] = {}
     if given is not None:
-        given = _clean(os.fspath(given), env)
+        given = _clean(os.fspath(given))
         sources[given] = ("option", option("data_dir", given, given=True))
     elif project.data_dir is not None:
         given = project.data_dir
         sources[given] = ("file", f"{project.shown_path}: data_dir {quoted(given, 200)}")
     # Of a folder that is named twice the first source stays.
-    if in_environment := env.get(DATA_DIR_VARIABLE):
-        folder = _clean(in_environment, env)
+    if in_environment := os.environ.get(DATA_DIR_VARIABLE):
+        folder = _clean(in_environment)
         shown = quoted(folder if is_remote(folder) else in_environment, 200)
         sources.setdefault(folder, ("environment", f"{DATA_DIR_VARIABLE} {shown}"))
-    sources.setdefault(expand_home("~/tensorflow_datasets", env), ("default", ""))
+    sources.setdefault(os.path.expanduser("~/tensorflow_datasets"), ("default", ""))
     return DataDirs(sources=sources, given=given)
 
 
-def _clean(text: str, env: Mapping[str, str]) -> str:
-    return str(RemotePath(text)) if is_remote(text) else expand_home(text, env)
-
-
-def expand_home(text: str, env: Mapping[str, str]) -> str:
-    """Return a path with `~` replaced by the home folder of `env`, else of the user."""
-    home = env.get("HOME")
-    if home and (text == "~" or text.startswith("~/")):
-        return home + text[1:]
-    return os.path.expanduser(text)
+def _clean(text: str) -> str:
+    return str(RemotePath(text)) if is_remote(text) else os.path.expanduser(text)
 
 
 def list_datasets(dirs: Iterable[AnyPath], name: str | None = None) -> tuple[FoundDataset, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shardctl.base import tfds_rules
 from shardctl.base.text import choices, printable, quoted
@@ -17,9 +17,6 @@ from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
 from shardctl.files.parse import read_json
 from shardctl.stores import stores
-
-if TYPE_CHECKING:
-    from shardctl.dataset.dataset import ExampleSize
 
 _STATE_OF_ARROW = "state.json"  # beside what Hugging Face's save_to_disk writes
 _MAX_DEPTH = 3  # name/config/version under a data dir
@@ -117,20 +114,17 @@ def holds_tfds_metadata(folder: stores.AnyPath) -> bool:
     if isinstance(folder, stores.RemotePath):
         return True
     # Without files of theirs beside it the metadata is not even read.
-    if not (stores.is_file(folder / _STATE_OF_ARROW) or _has_files_of_hugging_face(folder)):
+    of_theirs = (
+        file.path.endswith((".arrow", ".parquet"))
+        for file in stores.listed(stores.files_in, folder)
+    )
+    if not (stores.is_file(folder / _STATE_OF_ARROW) or any(of_theirs)):
         return True
     try:
         info = read_json(path)
     except DatasetError:
         return True
     return not is_hugging_face_info(info)
-
-
-def _has_files_of_hugging_face(folder: stores.AnyPath) -> bool:
-    return any(
-        file.path.endswith((".arrow", ".parquet"))
-        for file in stores.listed(stores.files_in, folder)
-    )
 
 
 def _subfolders(folder: stores.AnyPath) -> list[str]:
@@ -165,8 +159,10 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
             "written by Hugging Face Datasets, not by TFDS; `shardctl index` counts the files"
         )
     name = fields.name(_field(info, "name") or "", "dataset name")
-    file_format = fields.tfds_file_format(
-        _field(info, "fileFormat", "file_format") or tfds_rules.DEFAULT_FILE_FORMAT
+    file_format = fields.file_format(
+        _field(info, "fileFormat", "file_format") or tfds_rules.DEFAULT_FILE_FORMAT,
+        tfds_rules.FILE_FORMATS,
+        "TFDS has",
     )
     ordered = _field(info, "disableShuffling", "disable_shuffling")
     splits = _field(info, "splits")
@@ -236,25 +232,20 @@ def _split(
 def _shard_lengths(value: object) -> Sequence[int]:
     """Return the shard lengths: protobuf writes int64 as text, some writers write numbers.
 
-    The quick way takes a million plain numbers in a tenth of a second; anything else goes one by
-    one, so that the error names the shard.
+    Plain ones are taken the quick way, since there may be a million of them.
     """
     if value is None:
         return ()
-    items = fields.items(value, "shardLengths")
-    if not _all_plain(items):
-        items = [fields.proto_int64(n, f"length of shard {at}") for at, n in enumerate(items)]
-    return fields.counts(list(map(int, items)), "length of shard {}")
-
-
-def _all_plain(value: Sequence[object]) -> bool:
-    """Whether every item is an int, or every item text of ASCII digits only."""
-    kinds = set(map(type, value))
-    if kinds == {str}:
-        # One look at all digits together; 20 digits or more might be beyond an int64.
-        text = "".join(value)  # type: ignore[arg-type]
-        return text.isascii() and text.isdigit() and max(map(len, value)) < 20 and "" not in value  # type: ignore[arg-type]
-    return kinds <= {int}
+    lengths = [
+        number
+        if type(number) is int
+        # Python takes no more than thousands of digits.
+        else int(number)
+        if type(number) is str and number.isascii() and number.isdigit() and len(number) < 20
+        else fields.proto_int64(number, f"length of shard {at}")
+        for at, number in enumerate(fields.items(value, "shardLengths"))
+    ]
+    return fields.counts(lengths, "length of shard {}")
 
 
 def _refuse_unknown_lengths(info: Mapping[str, object]) -> None:
@@ -308,8 +299,6 @@ def example_size(document: object) -> ExampleSize | None:
     ...               "FeaturesDict", "featuresDict": {"features": {"x": image, "name": text}}})
     ExampleSize(num_bytes=784, num_tensors=2, unknown=('name',))
     """
-    from shardctl.dataset.dataset import ExampleSize
-
     try:
         leaves = list(_leaves(document, ""))
     except (DatasetError, RecursionError):

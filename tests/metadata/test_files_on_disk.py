@@ -122,7 +122,7 @@ def test_files_of_another_size_than_the_metadata_says(toy: Path) -> None:
 
 
 def test_files_that_were_counted_are_those_that_were_chosen(toy: Path) -> None:
-    pattern = read_dataset([toy / "toy-train.tfrecord-*"], env={}, cwd=toy)
+    pattern = read_dataset([toy / "toy-train.tfrecord-*"], cwd=toy)
     layout = replace(pattern, origin=COUNTED_LAYOUT)
     (toy / "toy-test.tfrecord-00000-of-00001").touch()
     assert check_files(pattern).problems == ()

@@ -34,7 +34,7 @@ SNAPSHOTS = Path(__file__).parent / "snapshot"
 
 
 def read(*refs: str) -> Dataset:
-    return read_dataset([str(FOLDER / ref) for ref in refs], env={}, cwd=FOLDER)
+    return read_dataset([str(FOLDER / ref) for ref in refs], cwd=FOLDER)
 
 
 TOY = read("layout.yaml")

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from shardctl.base.text import path_word, public_url, shell_line
 from shardctl.dataset.dataset import COUNTED_FILES, Dataset, FileFinding, FindingKind, Split
 from shardctl.errors import DatasetError, UsageError
+from shardctl.stores.stores import store_of
 
 if TYPE_CHECKING:
-    from shardctl.metadata.index.answer import Index
+    from shardctl.metadata.index.index import Index
 
 _LOOKED_AT = 10_000  # files of a folder among which one of records is looked for
 
@@ -60,8 +61,6 @@ def looks_like_records(name: str) -> bool:
 
 def holds_record_files(folder: str) -> bool:
     """Return whether record files lie right in a folder, by their names."""
-    from shardctl.stores.stores import store_of
-
     try:
         files = itertools.islice(store_of(folder).scan(folder), _LOOKED_AT)
         return any(looks_like_records(file.path.rpartition("/")[2]) for file in files)
@@ -73,7 +72,6 @@ def is_record_file(path: str) -> bool:
     """Return whether a file is one of records, by its name or its first bytes."""
     from shardctl.metadata.index.file_names import FileKind, file_kind
     from shardctl.records.read_file import format_of
-    from shardctl.stores.stores import store_of
 
     name = path.rpartition("/")[2]
     # Names first: only a name that does not tell is worth a look into the file.

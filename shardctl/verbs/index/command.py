@@ -14,7 +14,7 @@ from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
-    from shardctl.metadata.index.answer import Index
+    from shardctl.metadata.index.index import Index
 
 _MOST_FAULTS = 20  # that are named on stderr; the answer has all
 
@@ -210,7 +210,7 @@ def _name_faults(found: "Index") -> None:
 
 
 def _write(found: "Index", out: output.OutputOptions, paths: list[str], *, every_row: bool) -> None:
-    from shardctl.metadata.index.answer import check_yaml
+    from shardctl.metadata.index.index import check_yaml
     from shardctl.verbs.index.view import written
 
     form = FORMATS.chosen(out)

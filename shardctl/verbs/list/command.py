@@ -2,7 +2,6 @@
 """`shardctl list`: the datasets that `--dataset` takes by name."""
 
 import builtins
-import os
 from typing import Annotated
 
 import typer
@@ -48,7 +47,7 @@ def list(
     from shardctl.metadata.project_file import Project
 
     project = Project() if data_dir is not None else project_here()
-    listed = datasets_in(data_dirs(data_dir, os.environ, project), words or ())
+    listed = datasets_in(data_dirs(data_dir, project), words or ())
     FORMATS.write(out, listed, every_layout=every_row)
     warn(first_few(listed.problems))
     if words and not listed.datasets:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.metadata.index.file_names import expanded, glob_regex, path_regex, sharded_regex
+from shardctl.metadata.index.file_names import expanded, path_regex, sharded_regex
 from shardctl.metadata.index.listing import no_match, nothing_in
 from shardctl.stores.stores import LocalStore
 from tests.cases import add_cases, some
@@ -32,7 +32,7 @@ def test_names_match_as_in_a_shell() -> None:
     found = [
         (glob, name)
         for (glob, name), shell in zip(cases, said, strict=True)
-        if bool(glob_regex(glob).fullmatch(name)) != bool(int(shell))
+        if bool(path_regex(glob).fullmatch(name)) != bool(int(shell))
     ]
     assert found == []
     add_cases(len(cases))
@@ -40,7 +40,7 @@ def test_names_match_as_in_a_shell() -> None:
 
 def test_a_part_and_a_whole_path() -> None:
     names = {
-        "part": lambda glob, name: bool(glob_regex(glob).fullmatch(name)),
+        "part": lambda glob, name: bool(path_regex(glob).fullmatch(name)),
         "whole": lambda glob, path: bool(path_regex(glob).fullmatch(path)),
     }
     path = Path(__file__).parent / "golden" / "globs.txt"
@@ -69,7 +69,7 @@ def test_what_is_not_expanded() -> None:
     with pytest.raises(UsageError, match="more than 10,000,000 paths"):
         list(expanded("a{0..10000000}"))
     with pytest.raises(UsageError, match=r"\[:digit:\] is not read; write \[0-9\]"):
-        glob_regex("[[:digit:]]x")
+        path_regex("[[:digit:]]x")
 
 
 def test_prefix_at_n() -> None:

@@ -12,8 +12,7 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.files.documents import to_yaml
-from shardctl.metadata.index.answer import index_document
-from shardctl.metadata.index.index import index
+from shardctl.metadata.index.index import index, index_document
 from shardctl.verbs.index.check import IndexCheck, check_index
 from tests.record_files import framed
 
