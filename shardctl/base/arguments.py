@@ -448,9 +448,11 @@ def checked(function: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
             raise no_such_argument(next(iter(more)), by_name)
         if more and join is not None:
             names = [name for name, _ in positional[: len(kept)]]
-            by_place = "settings" in names
-            given, key = (kept, names.index("settings")) if by_place else (named, "settings")
-            given[key] = join(given[key] if by_place else named.get(key), more, by_name)
+            if "settings" in names:
+                at = names.index("settings")
+                kept[at] = join(kept[at], more, by_name)
+            else:
+                named["settings"] = join(named.get("settings"), more, by_name)
         return function(*kept, **named)
 
     return call

@@ -11,8 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Callable
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from shardctl.base.text import printable, quoted
 from shardctl.base.tfds_rules import has_builder
@@ -28,7 +27,8 @@ from shardctl.stores.store import RangeFile, StoredFile
 from shardctl.stores.stores import is_remote, store_of
 
 
-class RecordFormat(NamedTuple):
+@dataclass(frozen=True)
+class RecordFormat:
     """How files of a format are counted, from framing or footers alone.
 
     count: a `ByteSource` -> what the file holds; with `checksums` its contents are read and checked

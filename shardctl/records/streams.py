@@ -15,11 +15,11 @@ from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import DamagedError, Report, no_report
 from shardctl.stores.store import ByteSource
 
-# On a disk, what is read ahead of records so near to each other; else each header alone is read.
-_AHEAD, _NEAR = 1 << 18, 1 << 14
+# What is read ahead of records that are so near to each other, what is read for a header alone, and
+# at first of a larger file, of which nothing is known yet.
+_LOCAL = 1 << 18, 1 << 14, 0, 1 << 12
 # In a bucket a request costs as much time as some megabytes, so that jumps of less save nothing.
-_REMOTE_AHEAD, _REMOTE_NEAR, _REMOTE_HEADER = 1 << 22, 1 << 23, 1 << 14
-_FIRST, _REMOTE_FIRST = 1 << 12, 1 << 18  # of a larger file, of which nothing is known yet
+_REMOTE = 1 << 22, 1 << 23, 1 << 14, 1 << 18
 
 
 class Bytes(Protocol):
@@ -50,11 +50,8 @@ class Window:
         self.num_bytes_read = 0
         self._source, self._report_bytes = source, report
         self._buffer, self._start, self.num_asked = b"", 0, 0
-        remote = source.local_path is None
-        self._ahead = ahead or (_REMOTE_AHEAD if remote else _AHEAD)
-        self._near = _REMOTE_NEAR if remote else _NEAR
-        self._least = _REMOTE_HEADER if remote else 0
-        self._first = _REMOTE_FIRST if remote else _FIRST
+        usual, self._near, self._least, self._first = _LOCAL if source.local_path else _REMOTE
+        self._ahead = ahead or usual
         # A file that fits into one request is read by one.
         if ahead or source.num_bytes <= self._ahead:
             self._first = self._ahead

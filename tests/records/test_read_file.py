@@ -8,6 +8,7 @@ import os
 import random
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,7 @@ def test_what_a_format_did_not_expect_is_damage(
     def fail(*arguments: object, **options: object) -> FileContents:
         raise RuntimeError("the library\nsays so")
 
-    monkeypatch.setitem(FORMATS, "tfrecord", FORMATS["tfrecord"]._replace(count=fail))
+    monkeypatch.setitem(FORMATS, "tfrecord", replace(FORMATS["tfrecord"], count=fail))
     (tmp_path / "records").write_bytes(framed(b"a"))
     damage = some(count_file(stored(tmp_path / "records"), "tfrecord").damage)
     assert damage.kind == "unreadable"

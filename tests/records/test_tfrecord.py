@@ -42,10 +42,8 @@ def read(data: bytes, *, checksums: bool = True) -> FileContents:
 
 
 def blocks_of(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    for name in ("_AHEAD", "_FIRST", "_REMOTE_AHEAD", "_REMOTE_FIRST"):
-        monkeypatch.setattr(window, name, size)
-    for name in ("_NEAR", "_REMOTE_NEAR", "_REMOTE_HEADER"):
-        monkeypatch.setattr(window, name, size // 4)
+    for name in ("_LOCAL", "_REMOTE"):
+        monkeypatch.setattr(window, name, (size, size // 4, size // 4, size))
     monkeypatch.setattr(tfrecord, "_PIECE", size)
 
 

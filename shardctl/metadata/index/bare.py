@@ -106,7 +106,8 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
         raise DatasetError(said) from error
     damaged = tuple(_damaged(found, path)) if names_damaged else ()
     for fault in () if names_damaged else found.faults():
-        raise DatasetError(f"{fault}; {_way_out(path)}")
+        words = ("shardctl", "index", path_word(path), "--keep-going", "-o", "layout.yaml")
+        raise DatasetError(f"{fault}; `{shell_line(*words)}` describes the others")
     dataset = _uncounted(path) if damaged and not found.splits else found.dataset
     known = {split.name for split in dataset.splits}
     # A split of which no file is whole is one all the same, else its lack would not show.
@@ -128,11 +129,6 @@ def _damaged(found: Index, path: str) -> Iterator[FileFinding]:
             kind=kinds.get(problem.kind, "wrong-count"),
             split=problem.split,
         )
-
-
-def _way_out(path: str) -> str:
-    command = shell_line("shardctl", "index", path_word(path), "--keep-going", "-o", "layout.yaml")
-    return f"`{command}` describes the others"
 
 
 def _uncounted(path: str) -> Dataset:

@@ -84,7 +84,7 @@ def index(
     keep_going: shared.Flag = False,
     check: shared.Text = None,
     no_cache: shared.Flag = False,
-    runner: shared.RunnerOption = "local",
+    runner: shared.Word = "local",
     every_row: output.AllOption = False,
 ) -> None:
     """Count the examples of record files without metadata, and write them as a layout.
