@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TextIO
 
@@ -90,15 +90,12 @@ def _to_stdout(chunks: Iterable[Chunk]) -> None:
     if sys.stdout is None:
         raise UsageError("cannot write to stdout: it is closed; name a file with --output")
     # Text is written as it is made, and flushed at most every _UNSEEN seconds.
-    stdout, flushed, waiting = sys.stdout.buffer, time.monotonic(), iter(chunks)
-    is_open = True
-    while is_open:
-        chunk = next(waiting, None)
-        is_open = chunk is not None
+    stdout, flushed = sys.stdout.buffer, time.monotonic()
+    for chunk in chain(chunks, [None]):
         try:
             if chunk is not None:
                 stdout.write(utf8(chunk) if isinstance(chunk, str) else chunk)
-            if not is_open or time.monotonic() - flushed > _UNSEEN:
+            if chunk is None or time.monotonic() - flushed > _UNSEEN:
                 stdout.flush()
                 flushed = time.monotonic()
         except BrokenPipeError:
@@ -143,10 +140,8 @@ def exact_lines(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """
     for chunk in chunks:
         # A search of bytes is cheap where there are millions of lines.
-        acts = isinstance(chunk, str) or b"::" in chunk or b"##" in chunk
-        text = ""
-        if acts:
-            text = chunk if isinstance(chunk, str) else bytes(chunk).decode()
+        plain = not isinstance(chunk, str) and b"::" not in chunk and b"##" not in chunk
+        text = "" if plain else chunk if isinstance(chunk, str) else str(chunk, "utf-8")
         if inert(text) != text:
             line = next(line for line in text.splitlines() if inert(line) != line)
             raise UsageError(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from dataclasses import fields as dataclass_fields
 from operator import itemgetter
@@ -20,7 +20,7 @@ from shardctl.base.columns import Records, RecordStream
 from shardctl.base.text import choices, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.files.documents import Document, to_json, to_yaml
+from shardctl.files.documents import Document
 from shardctl.files.parse import parse_document
 from shardctl.loaders.loader import LoaderCall
 from shardctl.saved import resume_plan
@@ -209,16 +209,6 @@ def read_call(value: object) -> resume_plan.TfCall:
 # A plan to resume as the plan file: JSON or YAML, an instruction a line, for a million as well.
 
 _KEYS = ("filename", "split", "skip", "take", "examples_in_shard")
-
-
-def plan_json(plan: resume_plan.ResumePlan) -> Iterator[str]:
-    """Yield the plan file as JSON."""
-    return to_json(plan_document(plan))
-
-
-def plan_yaml(plan: resume_plan.ResumePlan) -> Iterator[str]:
-    """Yield the plan file as YAML."""
-    return to_yaml(plan_document(plan))
 
 
 def plan_document(plan: resume_plan.ResumePlan) -> Document:

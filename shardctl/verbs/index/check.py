@@ -134,7 +134,7 @@ def check_index(
         layout=public_url(os.fspath(layout)),
         dataset=known_as.dataset,
         changes=tuple(_changes(known_as, then, now, again)),
-        num_files=len(then),
+        num_files=sum(one.num_records is not None for one in then.values()),  # whole ones
         num_counted=found.num_counted,
         words=(*map(path_word, wanted), *by_hand, "--name", known_as.dataset.name),
         warnings=found.warnings,

@@ -8,7 +8,7 @@ import typer
 
 from shardctl.cli import completion
 from shardctl.cli.options.dataset import project_here
-from shardctl.cli.options.shared import Text, argument, flag
+from shardctl.cli.options.shared import Text, argument, option
 from shardctl.cli.output import OutputOptions, formats_of, warn
 
 FORMATS = formats_of("list")
@@ -19,7 +19,7 @@ def list(
     out: OutputOptions,
     words: Annotated[builtins.list[str] | None, argument(offered=completion.datasets)] = None,
     data_dir: Text = None,
-    every_row: Annotated[bool, flag("--all")] = False,
+    every_row: Annotated[bool, option("--all")] = False,
 ) -> None:
     """List the datasets that --dataset takes by name: those in data dirs, then built-in layouts.
 

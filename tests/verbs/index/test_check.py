@@ -73,6 +73,16 @@ def test_each_change_is_named(data: Path, layout: Path) -> None:
     assert "cut off: " in str(check.changes[4].reason)
 
 
+def test_files_that_were_broken_are_compared_too(data: Path) -> None:
+    file = data / "part-00005.tfrecord"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-3])
+    layout = indexed(data, keep_going=True)
+    assert (check_index(layout).equal, check_index(layout).num_files) == (True, 5)
+    file.write_bytes(whole)
+    assert changes(check_index(layout)) == [("grew", file.name, None, 6)]
+
+
 def test_files_of_other_patterns_did_not_appear(data: Path) -> None:
     write(data / "other-00000.tfrecord", b"x")
     layout = indexed(data, f"{data}/part-*")
