@@ -8,7 +8,6 @@ since a help page or a completion has no answer to render.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import sys
 import time
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TextIO
 
 import typer
 
+from shardctl.base.hooks import named
 from shardctl.base.progress import WATCHING
 from shardctl.base.text import (
     choices,
@@ -490,9 +490,9 @@ def _renderer(
     def of(name: str) -> Renderer:
         def render(answer: tuple[Any, ...], shown: Screen, for_people: Mapping[str, Any]) -> Any:
             places = (*answer, shown) if screen else answer
-            made = _function(name)(*places, **(for_people if people else {}))
+            made = named(f"shardctl.{name}")(*places, **(for_people if people else {}))
             if isinstance(write, str):
-                return _function(f"files.documents:{write}")(made) if write else made
+                return named(f"shardctl.files.documents:{write}")(made) if write else made
             return write(made)
 
         return render
@@ -517,9 +517,3 @@ as_text = _renderer()
 as_code = _renderer(people=True)
 # Documents, and rows under their names.
 as_json, as_yaml, as_csv = map(_renderer, ("to_json", "to_yaml", "to_csv"))
-
-
-def _function(name: str) -> Any:
-    # Not `named` of `base.hooks`: few modules are to be read to follow a command.
-    module, _, function = name.partition(":")
-    return getattr(importlib.import_module(f"shardctl.{module}"), function)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +22,6 @@ from shardctl.stores import stores
 _STATE_OF_ARROW = "state.json"  # beside what Hugging Face's save_to_disk writes
 _MAX_DEPTH = 3  # name/config/version under a data dir
 _MAX_FOLDERS = 20_000
-_LENGTHS = ("shardLengths", "shard_lengths")
 
 
 def read_tfds_folder(path: stores.AnyPath) -> Dataset:
@@ -160,19 +160,17 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
         )
     name = fields.name(_field(info, "name") or "", "dataset name")
     file_format = fields.file_format(
-        _field(info, "fileFormat", "file_format") or tfds_rules.DEFAULT_FILE_FORMAT,
+        _field(info, "fileFormat") or tfds_rules.DEFAULT_FILE_FORMAT,
         tfds_rules.FILE_FORMATS,
         "TFDS has",
     )
-    ordered = _field(info, "disableShuffling", "disable_shuffling")
+    ordered = _field(info, "disableShuffling")
     splits = _field(info, "splits")
     if splits is None or splits == []:
         raise DatasetError(f"dataset {quoted(name)} has no splits; was it ever prepared?")
     return Dataset(
         name=name,
-        config=fields.optional_name(
-            _field(info, "configName", "config_name") or None, "config name"
-        ),
+        config=fields.optional_name(_field(info, "configName") or None, "config name"),
         version=fields.optional_name(_field(info, "version") or None, "version"),
         file_format=file_format,
         data_dir=data_dir,
@@ -185,8 +183,9 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
     )
 
 
-def _field(value: Mapping[str, object], *spellings: str) -> object:
-    """Return a field under any of its spellings; protobuf takes the last one it meets."""
+def _field(value: Mapping[str, object], name: str) -> object:
+    """Return a field in any of its spellings; protobuf takes the last one it meets."""
+    spellings = (name, re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name))
     found = [spelling for spelling in value if spelling in spellings]
     return value[found[-1]] if found else None
 
@@ -196,12 +195,10 @@ def _split(
 ) -> Split:
     name = fields.split_name(_field(info, "name") or "")
     with fields.said_about(f"split {quoted(name)}"):
-        lengths = _shard_lengths(_field(info, *_LENGTHS))
+        lengths = _shard_lengths(_field(info, "shardLengths"))
         if not lengths:
             _refuse_unknown_lengths(info)
-        template = (
-            _field(info, "filepathTemplate", "filepath_template") or tfds_rules.DEFAULT_TEMPLATE
-        )
+        template = _field(info, "filepathTemplate") or tfds_rules.DEFAULT_TEMPLATE
         if not isinstance(template, str):
             raise DatasetError(f"filepathTemplate must be text, not {fields.shown(template)}")
         if not template.isprintable():
@@ -216,7 +213,7 @@ def _split(
             num_shards=len(lengths),
             data_dir=data_dir,
         )
-        stated = _field(info, "numBytes", "num_bytes")
+        stated = _field(info, "numBytes")
         num_bytes = fields.count(
             fields.proto_int64(0 if stated is None else stated, "numBytes"), "numBytes"
         )
@@ -253,7 +250,7 @@ def _refuse_unknown_lengths(info: Mapping[str, object]) -> None:
 
     TFDS 4 reads such a split as one without shards; a plan over it would be silently empty.
     """
-    value = _field(info, "numShards", "num_shards")
+    value = _field(info, "numShards")
     num_shards = 0 if value is None else fields.proto_int64(value, "numShards")
     if num_shards:
         raise DatasetError(
