@@ -19,7 +19,7 @@ from shardctl.errors import ShardctlError as ShardctlError
 from shardctl.errors import UnpredictableOrderError as UnpredictableOrderError
 from shardctl.errors import UnprovenVersionWarning as UnprovenVersionWarning
 from shardctl.errors import UsageError as UsageError
-from shardctl.metadata.index.answer import Index as Index
+from shardctl.metadata.index.index import Index as Index
 from shardctl.metadata.index.beam_runner import beam_runner as beam_runner
 from shardctl.metadata.index.index import index as index
 from shardctl.metadata.index.tfds_metadata import TfdsMetadata as TfdsMetadata

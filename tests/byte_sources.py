@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 from pathlib import Path
-from typing import BinaryIO
 
 RECORDED = Path(__file__).parent / "records" / "recorded"
 
@@ -28,9 +26,6 @@ class MemorySource:
         assert 0 <= start <= stop <= self.num_bytes, "no request goes beyond a file"
         self.ranges.append((start, stop))
         return self._data[start:stop]
-
-    def file(self) -> BinaryIO:
-        return io.BytesIO(self._data)
 
 
 def near(data: bytes) -> MemorySource:

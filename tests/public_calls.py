@@ -32,10 +32,10 @@ import shardctl.torch
 from shardctl import Dataset, Host, PinnedOrder, ReadSettings, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.files.documents import to_yaml
-from shardctl.metadata.index.answer import index_document
+from shardctl.metadata.index.index import index_document
 from shardctl.metadata.index.workers import LocalRunner
 from shardctl.order.order import Order
-from shardctl.saved.plan_file import plan_yaml
+from shardctl.saved.plan_file import plan_document
 from shardctl.saved.snapshot_file import snapshot_yaml
 from tests.record_files import framed
 
@@ -98,7 +98,11 @@ class World:
 
     def file_of(self, kind: str) -> str:
         """Return the path of a plan file, or of a snapshot file."""
-        text = plan_yaml(self.plan) if kind == "plan" else snapshot_yaml(self.pinned().snapshot)
+        text = (
+            to_yaml(plan_document(self.plan))
+            if kind == "plan"
+            else snapshot_yaml(self.pinned().snapshot)
+        )
         return self._written(f"{kind}.yaml", *text)
 
     @cached_property

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from shardctl.records.contents import FileContents, Report, no_report
-from shardctl.records.tfrecord import TFRecord
+from shardctl.records.tfrecord import count_tfrecord
 from shardctl.stores.stores import LocalSource
 from tests.byte_sources import far
 from tests.forked_scripts import forking_python
@@ -59,12 +59,12 @@ def counted_near(
     with tempfile.TemporaryFile(buffering=0) as file:
         file.write(data[: len(data) - lost])
         source = LocalSource(file, "records", len(data))
-        return TFRecord().count(source, checksums=checksums, report=report)
+        return count_tfrecord(source, checksums=checksums, report=report)
 
 
 def counted_far(data: bytes, *, checksums: bool = True) -> FileContents:
     """Return what a remote file holds."""
-    return TFRecord().count(far(data), checksums=checksums)
+    return count_tfrecord(far(data), checksums=checksums)
 
 
 def records_read(path: Path, compression: str = "") -> tuple[int, str | None]:

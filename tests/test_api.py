@@ -20,7 +20,8 @@ import pytest
 
 import shardctl
 from shardctl.cli.main import COMMANDS
-from shardctl.saved.plan_file import plan_yaml
+from shardctl.files.documents import to_yaml
+from shardctl.saved.plan_file import plan_document
 
 
 def test_names_are_listed_once_in_order_and_documented() -> None:
@@ -144,7 +145,7 @@ def answers(tmp_path: Path) -> Iterator[object]:
     plan = shardctl.resume(d, "train", settings, steps=1234)
     on_hosts = shardctl.resume_on_hosts(d, hosts=64, to_hosts=65, consumed=100)
     path = tmp_path / "plan.yaml"
-    path.write_text("".join(plan_yaml(plan)))
+    path.write_text("".join(to_yaml(plan_document(plan))))
     hosts = shardctl.hosts(d, hosts=64)
     yield from (dataset, dataset.splits[0], taken, taken.snapshot, plan, on_hosts)
     yield from (shardctl.read_plan(path), shardctl.prove(d, plan), on_hosts.hosts[0])

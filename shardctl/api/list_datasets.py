@@ -63,7 +63,7 @@ def list_datasets(*words: str, data_dir: str | os.PathLike[str] | None = None) -
     >>> [found.title for found in shardctl.list_datasets("cifar100").built_in]
     ['cifar100:3.0.2']
     """
-    return datasets_in(names.data_dirs(data_dir, os.environ, Project()), words)
+    return datasets_in(names.data_dirs(data_dir, Project()), words)
 
 
 def datasets_in(dirs: names.DataDirs, words: Sequence[str] = ()) -> DatasetList:

@@ -15,7 +15,6 @@ from shardctl.base.install import imported
 from shardctl.base.text import either, printable, quoted, utf8
 from shardctl.errors import UsageError
 from shardctl.files.atomic import new_file
-from shardctl.metadata.index.answer import check_yaml
 
 _ROWS_SHOWN = 30  # that a notebook shows of a long table
 
@@ -76,7 +75,7 @@ def text_of(answer: Any, form: str, folder: str | None = None) -> Iterator[str]:
         yield from project_yaml((answer,), "a dataset")
     else:
         if kind == "Index" and form == "yaml":
-            check_yaml(answer)
+            named("shardctl.metadata.index.index:check_yaml")(answer)
         document = _made(answer, "document", *((folder,) if kind == "Index" else ()))
         yield from getattr(documents, f"to_{form}")(document)
 

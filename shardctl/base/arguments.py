@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cache, wraps
+from itertools import chain, repeat
 from operator import index
 from types import NoneType, SimpleNamespace, UnionType
 from typing import (
@@ -276,10 +277,10 @@ def kind_of(hint: Any) -> Kind:
     raise TypeError(f"no kind of argument for {hint!r}")
 
 
-def _that_is(fits: Callable[[Any], bool], needed: str, several: str) -> Kind:
+def _that_is(fits: Callable[[Any], bool], needed: str, several: str, example: str = "") -> Kind:
     def take(value: Any) -> Any:
         if not fits(value):
-            raise UsageError(f"{needed} is needed")
+            raise UsageError(f"{needed} is needed{example}")
         return value
 
     return Kind(take=take, needed=needed, several=several)
@@ -293,14 +294,8 @@ def _is_iterable(value: Any) -> bool:
 def _instance(of: type) -> Kind:
     name = of.__name__
     example = f", as {_EXAMPLES[name]}" if name in _EXAMPLES else ""
-    article = "an" if name[0] in "AEIOU" else "a"
-
-    def take(value: Any) -> Any:
-        if not isinstance(value, of):
-            raise UsageError(f"{article} {name} is needed{example}")
-        return value
-
-    return Kind(take=take, needed=f"{article} {name}", several=f"{name} values")
+    needed = f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+    return _that_is(lambda value: isinstance(value, of), needed, f"{name} values", example)
 
 
 def made_kind(made: Callable[[Any], Any], *, needed: str, several: str, **more: Any) -> Kind:
@@ -342,7 +337,7 @@ def _word(words: Sequence[str]) -> Kind:
         raise UsageError(f"choose from {choices(near)}")
 
     needed = " or ".join(f'"{word}"' for word in words)
-    return Kind(take=take, needed=needed, several=f"words ({needed})", exact=frozenset())
+    return Kind(take=take, needed=needed, several=f"words ({needed})")
 
 
 def or_none(take: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -419,7 +414,7 @@ _Take = Callable[[Any], Any]
 # How arguments are taken: those by position, the rest of them (`*args`), those by name, and how
 # keywords that are settings are joined with `settings`.
 _Join = Callable[[Any, Mapping[str, Any], Collection[str]], Any]
-_Takers = tuple[list[tuple[str, _Take]], tuple[str, _Take] | None, dict[str, _Take], _Join | None]
+_Takers = tuple[list[tuple[str, _Take]], tuple[str, _Take], dict[str, _Take], _Join | None]
 
 _MOST_SHOWN = 8  # elements of a value that a message writes out
 
@@ -444,22 +439,11 @@ def checked(function: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> _Result:
         positional, rest, by_name, join = takers()
-        kept: list[Any] = []
-        named: dict[str, Any] = {}
-        name, value = "", None
         unknown = [] if "**" in by_name else [name for name in kwargs if name not in by_name]
         more = {name: kwargs.pop(name) for name in unknown}
-        try:
-            for (name, take), value in zip(positional, args):  # noqa: B007, B905  # fewer may be given
-                kept.append(take(value))
-            if len(args) > len(kept):  # without a `rest` too many, and Python says so
-                name, take = rest or ("", _as_it_is)
-                for value in args[len(kept) :]:
-                    kept.append(take(value))
-            for name, value in kwargs.items():
-                named[name] = by_name.get(name, _as_it_is)(value)
-        except UsageError as error:
-            raise _refusal(name, value, error) from None
+        # Without a `rest` there are too many, and Python says so.
+        kept: Any = [_kept(*of, value) for of, value in zip(chain(positional, repeat(rest)), args)]  # noqa: B905
+        named = {name: _kept(name, by_name.get(name, _as_it_is), kwargs[name]) for name in kwargs}
         if more and join is None:
             raise no_such_argument(next(iter(more)), by_name)
         if more and join is not None:
@@ -492,7 +476,7 @@ def _takers_of(function: Callable[..., Any]) -> _Takers:
         SimpleNamespace(__annotations__=given), function.__globals__, include_extras=True
     )
     positional: list[tuple[str, _Take]] = []
-    rest: tuple[str, _Take] | None = None
+    rest: tuple[str, _Take] = ("", _as_it_is)
     by_name: dict[str, _Take] = {}
     join: _Join | None = None
     for name, parameter in inspect.signature(function).parameters.items():
@@ -526,10 +510,7 @@ def keep_fields(value: object, takers: Mapping[str, _Take] | None = None) -> Non
         takers = _of_fields(cast(Hashable, type(value)))
     for name, take in takers.items():
         given = getattr(value, name)
-        try:
-            kept = take(given)
-        except UsageError as error:
-            raise _refusal(name, given, error) from None
+        kept = _kept(name, take, given)
         if kept is not given:
             object.__setattr__(value, name, kept)
 
@@ -540,9 +521,12 @@ def _of_fields(of: Any) -> dict[str, _Take]:
     return {field.name: kind_of(hints[field.name]).take for field in fields(of)}
 
 
-def _refusal(name: str, value: object, rule: UsageError) -> UsageError:
-    """Return the error that says which argument breaks a rule."""
-    return UsageError(f"{name}={shown(value)}: {rule}")
+def _kept(name: str, take: _Take, value: object) -> Any:
+    """Return what is kept of an argument; where it breaks a rule, the error says which one."""
+    try:
+        return take(value)
+    except UsageError as rule:
+        raise UsageError(f"{name}={shown(value)}: {rule}") from None
 
 
 def shown(value: Any) -> str:

@@ -23,7 +23,7 @@ import shardctl
 from shardctl.base.text import choices, nearest_first, quoted
 from shardctl.cli import output
 from shardctl.cli.options.dataset import DatasetOptions
-from shardctl.cli.options.shared import Parser, Shared, Word
+from shardctl.cli.options.shared import Parser, Shared, Word, main_name
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.guide.guides import GUIDE_OF_COMMAND
 from shardctl.loaders.loader import LOADERS
@@ -213,9 +213,8 @@ class _Command(_WithHelpPage, TyperCommand):
         def own_name(name: str) -> str:
             if name in names:
                 return name
-            from shardctl.cli.options.shared import long_names, main_name
-
-            return main_name(long_names(options), name)
+            long = {option[2:] for option in options if option.startswith("--")}
+            return main_name(long, name)
 
         columns = get_terminal_size().columns
         # Click wraps help at 50 columns or more; a narrower terminal needs a narrower page.

@@ -10,7 +10,6 @@ not used, since it breaks words at the `:` and the `[` of a spec.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -215,7 +214,7 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
 
     titles: list[str] = []
     with contextlib.suppress(ShardctlError, OSError):
-        dirs = data_dirs(ctx.params.get("data_dir"), os.environ, find_project())
+        dirs = data_dirs(ctx.params.get("data_dir"), find_project())
         titles += map(str, list_datasets(dirs.local()))
     with contextlib.suppress(ShardctlError, OSError):
         for name in _starting(catalog_names(), re.split("[/:]", incomplete)[0]):

@@ -33,14 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from contextvars import copy_context
 
         words = list(sys.argv[1:] if arguments is None else arguments)
-        # What a command sets in its context, as where datasets are looked up, ends with it.
+        # What a command sets in its context, as where datasets are looked up and colours, ends
+        # with it.
         code = copy_context().run(_code_of, words, ends=arguments is None)
         _end_with(code)
     finally:
         if arguments is not None:  # called from Python, which runs on afterwards
-            from shardctl.cli.output import choose
-
-            choose([])
             _INTERRUPTS.end()
 
 

@@ -8,18 +8,19 @@ since a help page or a completion has no answer to render.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TextIO
 
 import typer
 
+from shardctl.base.hooks import named
 from shardctl.base.progress import WATCHING
 from shardctl.base.text import (
     choices,
@@ -89,15 +90,12 @@ def _to_stdout(chunks: Iterable[Chunk]) -> None:
     if sys.stdout is None:
         raise UsageError("cannot write to stdout: it is closed; name a file with --output")
     # Text is written as it is made, and flushed at most every _UNSEEN seconds.
-    stdout, flushed, waiting = sys.stdout.buffer, time.monotonic(), iter(chunks)
-    is_open = True
-    while is_open:
-        chunk = next(waiting, None)
-        is_open = chunk is not None
+    stdout, flushed = sys.stdout.buffer, time.monotonic()
+    for chunk in chain(chunks, [None]):
         try:
             if chunk is not None:
                 stdout.write(utf8(chunk) if isinstance(chunk, str) else chunk)
-            if not is_open or time.monotonic() - flushed > _UNSEEN:
+            if chunk is None or time.monotonic() - flushed > _UNSEEN:
                 stdout.flush()
                 flushed = time.monotonic()
         except BrokenPipeError:
@@ -142,10 +140,8 @@ def exact_lines(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """
     for chunk in chunks:
         # A search of bytes is cheap where there are millions of lines.
-        acts = isinstance(chunk, str) or b"::" in chunk or b"##" in chunk
-        text = ""
-        if acts:
-            text = chunk if isinstance(chunk, str) else bytes(chunk).decode()
+        plain = not isinstance(chunk, str) and b"::" not in chunk and b"##" not in chunk
+        text = "" if plain else chunk if isinstance(chunk, str) else str(chunk, "utf-8")
         if inert(text) != text:
             line = next(line for line in text.splitlines() if inert(line) != line)
             raise UsageError(
@@ -264,32 +260,27 @@ CHOICES = ("auto", "always", "never")
 _FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE")
 
 
-class _Choice:
-    """What `--color` says; kept from the first word on, since errors come before options."""
-
-    when = "auto"
-
-
-_CHOICE = _Choice()
+# What `--color` says; kept from the first word on, since errors come before options.
+_WHEN: ContextVar[str] = ContextVar("when", default="auto")
 
 
 def choose(arguments: Sequence[str]) -> None:
     """Keep what `--color` says among arguments, the last one where there are several."""
-    _CHOICE.when = "auto"
+    _WHEN.set("auto")
     # Words after `--` are not options.
     words = arguments[: arguments.index("--")] if "--" in arguments else arguments
     for word, following in pairwise([*words, ""]):
         option, equals, value = word.partition("=")
         said = value if equals else following
         if option == OPTION and said in CHOICES:  # any other is refused with all other options
-            _CHOICE.when = said
+            _WHEN.set(said)
 
 
 def is_colored(stream: TextIO | None) -> bool:
     """Return whether text for a stream is coloured; None is a stream that is closed."""
-    if stream is None or _CHOICE.when == "never":
+    if stream is None or _WHEN.get() == "never":
         return False
-    if _CHOICE.when == "always":
+    if _WHEN.get() == "always":
         return True
     if os.environ.get("NO_COLOR"):
         return False
@@ -457,17 +448,9 @@ class Formats:
         shown = screen(out.output, picture=picture)
         return render(answer, replace(shown, abridged=shown.abridged and not every_row), for_people)
 
-    def write(
-        self,
-        out: OutputOptions,
-        *answer: Any,
-        every_row: bool = False,
-        picture: bool | None = False,
-        **for_people: Any,
-    ) -> None:
+    def write(self, out: OutputOptions, *answer: Any, **how: Any) -> None:
         """Write the answer where it is to go, see `render`."""
-        chunks = self.render(out, *answer, every_row=every_row, picture=picture, **for_people)
-        write(chunks, out.output)
+        write(self.render(out, *answer, **how), out.output)
 
 
 def _say_assumptions(answer: object = None) -> None:
@@ -507,9 +490,9 @@ def _renderer(
     def of(name: str) -> Renderer:
         def render(answer: tuple[Any, ...], shown: Screen, for_people: Mapping[str, Any]) -> Any:
             places = (*answer, shown) if screen else answer
-            made = _function(name)(*places, **(for_people if people else {}))
+            made = named(f"shardctl.{name}")(*places, **(for_people if people else {}))
             if isinstance(write, str):
-                return _function(f"files.documents:{write}")(made) if write else made
+                return named(f"shardctl.files.documents:{write}")(made) if write else made
             return write(made)
 
         return render
@@ -534,9 +517,3 @@ as_text = _renderer()
 as_code = _renderer(people=True)
 # Documents, and rows under their names.
 as_json, as_yaml, as_csv = map(_renderer, ("to_json", "to_yaml", "to_csv"))
-
-
-def _function(name: str) -> Any:
-    # Not `named` of `base.hooks`: few modules are to be read to follow a command.
-    module, _, function = name.partition(":")
-    return getattr(importlib.import_module(f"shardctl.{module}"), function)

@@ -30,29 +30,33 @@ def new_file(path: str, what: str = "") -> Iterator[BinaryIO]:
     Raises:
         UsageError: the file cannot be written; what was there before is untouched.
     """
-    try:
+    mode = None
+    with _failing(path, what, ValueError), contextlib.suppress(FileNotFoundError):
         mode = _IN_PLACE if _OPEN_FILE.fullmatch(path) else os.stat(path).st_mode
-    except FileNotFoundError:
-        mode = None
-    except (OSError, ValueError) as error:
-        raise _unwritable(path, what, _reason(path, error)) from None
     # A pipe or a device cannot be replaced by a file.
     if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        with _in_place(path, what, mode) as file:
-            yield file
+        if stat.S_ISBLK(mode):
+            raise _unwritable(path, what, "it is a disk")
+        try:
+            with _opened(path) as file:
+                yield file
+        except BrokenPipeError:  # its reader has what it wanted
+            raise
+        except OSError as error:
+            raise _unwritable(path, what, _reason(path, error)) from None
         return
-    target = _real_path(path, what)
+    try:
+        target = os.path.realpath(path)
+    except OSError:  # of the working folder, the only one that it asks for
+        raise _unwritable(path, what, "the working folder is gone") from None
     if path.endswith("/") or not path or (mode is not None and stat.S_ISDIR(mode)):
         raise _unwritable(path, what, "it is a folder; name a file")
     if mode is not None and not os.access(target, os.W_OK):
         raise _unwritable(path, what, "it may not be changed")
-    with ends_by_exception():
+    with ends_by_exception(), _failing(path, what):
         folder, name = os.path.split(target)
-        try:
-            # In the same folder: `os.replace` is atomic within one file system only.
-            handle, temporary = tempfile.mkstemp(prefix=f".{name[:50]}.shardctl-", dir=folder)
-        except OSError as error:
-            raise _unwritable(path, what, _reason(path, error)) from None
+        # In the same folder: `os.replace` is atomic within one file system only.
+        handle, temporary = tempfile.mkstemp(prefix=f".{name[:50]}.shardctl-", dir=folder)
         try:
             with os.fdopen(handle, "wb") as file:
                 yield file
@@ -62,20 +66,19 @@ def new_file(path: str, what: str = "") -> Iterator[BinaryIO]:
             os.chmod(temporary, permissions)
             os.replace(temporary, target)
         # Interrupts too: nothing half written may stay, whatever ends the block.
-        except BaseException as error:
+        except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
-            if isinstance(error, OSError):
-                raise _unwritable(path, what, _reason(path, error)) from None
             raise
         _sync_folder(folder)
 
 
-def _real_path(path: str, what: str) -> str:
+@contextlib.contextmanager
+def _failing(path: str, what: str, also: type[Exception] = OSError) -> Iterator[None]:
     try:
-        return os.path.realpath(path)
-    except OSError:  # of the working folder, the only one that it asks for
-        raise _unwritable(path, what, "the working folder is gone") from None
+        yield
+    except (OSError, also) as error:
+        raise _unwritable(path, what, _reason(path, error)) from None
 
 
 def _sync_folder(folder: str) -> None:
@@ -88,20 +91,7 @@ def _sync_folder(folder: str) -> None:
             os.close(handle)
 
 
-@contextlib.contextmanager
-def _in_place(path: str, what: str, mode: int) -> Iterator[BinaryIO]:
-    if stat.S_ISBLK(mode):
-        raise _unwritable(path, what, "it is a disk")
-    try:
-        with _opened(path, mode) as file:
-            yield file
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise _unwritable(path, what, _reason(path, error)) from None
-
-
-def _opened(path: str, mode: int) -> BinaryIO:
+def _opened(path: str) -> BinaryIO:
     if not _OPEN_FILE.fullmatch(path):
         # For a named pipe without a reader this is an error; else it would wait for one.
         handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)

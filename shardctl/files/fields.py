@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from shardctl.base.arguments import Name, Whole
 from shardctl.base.text import choices, near_or_all, nearest_first, printable, quoted
-from shardctl.base.tfds_rules import FILE_FORMATS, INT64_MAX, RECORD_FORMATS
+from shardctl.base.tfds_rules import INT64_MAX, RECORD_FORMATS
 from shardctl.dataset.shard_files import PackedInts, ShardFiles
 from shardctl.errors import DatasetError
 
@@ -210,17 +210,10 @@ def split_name(value: object) -> str:
     return text
 
 
-def file_format(value: object) -> str:
-    """Return a file format whose examples are counted here, or raise."""
-    return _format_of(value, RECORD_FORMATS, "there are")
-
-
-def tfds_file_format(value: object) -> str:
-    """Return a file format TFDS knows, or raise."""
-    return _format_of(value, FILE_FORMATS, "TFDS has")
-
-
-def _format_of(value: object, known: tuple[str, ...], said: str) -> str:
+def file_format(
+    value: object, known: tuple[str, ...] = RECORD_FORMATS, said: str = "there are"
+) -> str:
+    """Return a file format whose examples are counted here, or one of those `known`, or raise."""
     if value not in known:
         names = choices(nearest_first(value, known))
         raise DatasetError(f"unknown file format {shown(value)}; {said}: {names}")

@@ -11,7 +11,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from itertools import chain
 from typing import Any, NoReturn
 
 from shardctl.base.text import printable, quoted
@@ -57,18 +56,11 @@ def parse_json(data: bytes, *, source: str) -> object:
     if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise DatasetError(f"{source}: more than {MAX_VALUES} values")
     text = decode(data, source=source)
-    # Each key ends in a quote before its colon; what looks so within a text makes this larger, and
-    # a key that is there twice is but one in the value: so it is found without looking at each.
-    most_keys = data.translate(None, b" \t\r\n").count(b'":')
     del data
     try:
-        value: object = json.loads(text, parse_constant=_refuse_constant)
-        # Read a second time, slowly, only where a key may be there twice.
-        if _num_keys(value) != most_keys:
-            value = None  # which may be large, before the next is made
-            value = json.loads(
-                text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant
-            )
+        value: object = json.loads(
+            text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant
+        )
     except json.JSONDecodeError as error:
         what = error.msg.removesuffix(" at").lower()
         raise DatasetError(
@@ -94,20 +86,6 @@ def is_json(data: bytes) -> bool:
 
 class _BadValueError(Exception):
     """What JSON's grammar allows and we refuse."""
-
-
-def _num_keys(value: object) -> int:
-    """Return how many keys all mappings in a value have."""
-    if type(value) is dict:
-        return len(value) + _num_keys([*value.values()])
-    if type(value) is not list:
-        return 0
-    kinds = set(map(type, value))
-    if kinds == {dict}:  # many alike, of which few hold more than scalars
-        inner = set(map(type, chain.from_iterable(map(dict.values, value))))
-        if inner.isdisjoint((dict, list)):
-            return sum(map(len, value))
-    return 0 if kinds.isdisjoint((dict, list)) else sum(map(_num_keys, value))
 
 
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -156,7 +134,7 @@ def parse_yaml(data: bytes, *, source: str) -> object:
     del data
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return _Builder(source, yaml.parse(text, Loader=loader)).document()
+        return _Builder(source, yaml, yaml.parse(text, Loader=loader)).document()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         what = getattr(error, "problem", None) or getattr(error, "context", None) or error
@@ -169,10 +147,8 @@ def _line(mark: Any) -> str:
     return "it" if mark is None else f"line {mark.line + 1}"
 
 
-def _scalar_reader() -> Callable[[str], object]:
+def _scalar_reader(yaml: Any) -> Callable[[str], object]:
     """Return the function from a plain scalar to its value: YAML 1.1 as PyYAML's SafeLoader."""
-    import yaml
-
     resolver: Any = yaml.resolver.Resolver()
     constructor: Any = yaml.constructor.SafeConstructor()
     tags = {
@@ -201,20 +177,18 @@ def _scalar_reader() -> Callable[[str], object]:
 class _Builder:
     """A value made of the events of a parser, each counted before it is made."""
 
-    def __init__(self, source: str, events: Iterator[Any]) -> None:
-        self.source = source
+    def __init__(self, source: str, yaml: Any, events: Iterator[Any]) -> None:
+        self.source, self.yaml = source, yaml
         self.events = events
         self.num_values = 0
-        self.convert = _scalar_reader()
+        self.convert = _scalar_reader(yaml)
 
     def document(self) -> object:
         """Return the value of one document."""
-        import yaml
-
         value: object = None
         num_documents = 0
         for event in self.events:
-            if isinstance(event, yaml.DocumentStartEvent):
+            if isinstance(event, self.yaml.DocumentStartEvent):
                 num_documents += 1
                 if num_documents > 1:
                     self.fail(event, "a second document starts here; only one is read")
@@ -223,21 +197,19 @@ class _Builder:
 
     def value(self, event: Any, depth: int) -> object:
         """Return the value that begins with an event."""
-        import yaml
-
         # Aliases could make a few lines into a value of gigabytes, and tags could make objects.
-        if isinstance(event, yaml.AliasEvent):
+        if isinstance(event, self.yaml.AliasEvent):
             self.fail(event, f"alias {quoted(event.anchor)}: aliases are not read; write it out")
         if event.tag is not None:
             self.fail(event, f"tag {quoted(event.tag)}: tags are not read")
         self.num_values += 1
         if self.num_values > MAX_VALUES:
             self.fail(event, f"more than {MAX_VALUES} values")
-        if isinstance(event, yaml.ScalarEvent):
+        if isinstance(event, self.yaml.ScalarEvent):
             return self.scalar(event)
         if depth >= MAX_DEPTH:
             self.fail(event, f"nested more than {MAX_DEPTH} deep")
-        is_list = isinstance(event, yaml.SequenceStartEvent)
+        is_list = isinstance(event, self.yaml.SequenceStartEvent)
         return (self.items if is_list else self.mapping)(depth + 1)
 
     def scalar(self, event: Any) -> object:
@@ -255,19 +227,15 @@ class _Builder:
             self.fail(event, what)
 
     def items(self, depth: int) -> list[object]:
-        import yaml
-
         found = []
-        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+        while not isinstance(event := next(self.events), self.yaml.SequenceEndEvent):
             found.append(self.value(event, depth))
         return found
 
     def mapping(self, depth: int) -> dict[object, object]:
-        import yaml
-
         found: dict[object, object] = {}
         hashes: Counter[int] = Counter()
-        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+        while not isinstance(event := next(self.events), self.yaml.MappingEndEvent):
             key = self.value(event, depth)
             if not isinstance(key, Hashable):
                 self.fail(event, "a key must be text, not a list or a mapping")

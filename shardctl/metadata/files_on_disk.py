@@ -59,9 +59,8 @@ def check_files(dataset: Dataset) -> FilesOnDisk:
     return FilesOnDisk(present=present, shard_bytes=sizes, problems=(*problems, *unclaimed))
 
 
-def with_disk_bytes(dataset: Dataset, files: FilesOnDisk | None = None) -> Dataset:
+def with_disk_bytes(dataset: Dataset, files: FilesOnDisk) -> Dataset:
     """Return the dataset with the sizes of its files, itself where no file is here."""
-    files = check_files(dataset) if files is None else files
     if not files.present:
         return dataset
     splits = (replace(split, shard_bytes=files.shard_bytes[split.name]) for split in dataset.splits)

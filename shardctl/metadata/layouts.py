@@ -26,6 +26,7 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.fields import files_field, files_of_field
+from shardctl.files.parse import read_document
 from shardctl.saved.head import read_head
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import AnyPath, RemotePath, absolute, is_remote, path_of
@@ -40,8 +41,6 @@ def read_layout_file(path: AnyPath) -> Dataset:
     Raises:
         DatasetError: the file cannot be read, or breaks a rule of its form.
     """
-    from shardctl.files.parse import read_document
-
     document = read_document(path)
     # Documents of ours say their kind; a layout written by hand says none.
     kind = document.get("kind") if isinstance(document, Mapping) else None
@@ -266,12 +265,12 @@ class BrokenFile:
 
 
 class IndexedFile(NamedTuple):
-    """A file of a layout as it was when it was counted."""
+    """A file of a layout as it was when it was counted; `num_records` is None of a broken one."""
 
     file: StoredFile
-    split: str
-    num_records: int
-    digest: str | None
+    split: str | None
+    num_records: int | None
+    digest: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,7 +289,7 @@ class IndexedLayout:
     globs: Mapping[str, str]
 
     def files(self) -> Iterator[IndexedFile]:
-        """Yield the whole files of all splits, in shard order."""
+        """Yield the whole files of all splits, in shard order, and those that were broken."""
         for split, sizes, versions in zip(
             self.dataset.splits, self.sizes, self.versions, strict=True
         ):
@@ -300,6 +299,10 @@ class IndexedLayout:
             for (path, size, version, length), digest in zip(counts, digests, strict=False):
                 file = StoredFile(path=path, num_bytes=size, version=version)
                 yield IndexedFile(file, split.name, length, digest)
+        for one in self.broken:
+            path = _joined(self.dataset.data_dir or "", one.path)
+            file = StoredFile(path=path, num_bytes=one.num_bytes, version=one.version)
+            yield IndexedFile(file, one.split, None)
 
     def wanted(self) -> Iterator[str]:
         """Yield the whole paths that were given to `index`."""
@@ -319,8 +322,6 @@ def read_index_file(path: AnyPath) -> IndexedLayout:
     Raises:
         DatasetError: it cannot be read, or is something else.
     """
-    from shardctl.files.parse import read_document
-
     document = read_document(path)
     with fields.said_about(printable(str(path))):
         if not isinstance(document, Mapping) or document.get("kind") != "index":

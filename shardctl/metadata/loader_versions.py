@@ -18,6 +18,7 @@ from typing import Any
 
 from shardctl.base.text import printable
 from shardctl.errors import ShardctlError
+from shardctl.files import fields
 from shardctl.loaders.loader import LOADERS, VerifiedVersion, public_version
 from shardctl.metadata.index.count import cache_folder
 from shardctl.saved.head import kind_head
@@ -33,15 +34,9 @@ def verified_version(loader: str, version: str) -> VerifiedVersion | None:
     try:
         with path.open("rb") as file:
             found = json.loads(file.read(_MOST_BYTES))
-        kept = VerifiedVersion(
-            loader=str(found["loader"]),
-            version=str(found["version"]),
-            rule=int(found["rule"]),
-            num_settings=int(found["num_settings"]),
-            date=printable(str(found["date"]), 40),
-            beside=dict(found["beside"]),
-        )
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        date, beside = printable(str(found["date"]), 40), dict(found["beside"])
+        kept = fields.record(VerifiedVersion, found, date=date, beside=beside)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError, ShardctlError):
         return None
     # Another rule or another package beside it makes the old proof worthless.
     wanted = (loader, public_version(version), LOADERS[loader].rule_version, beside_of(loader))

@@ -136,17 +136,16 @@ DATA_DIR_VARIABLE = "TFDS_DATA_DIR"
 class DataDirs:
     """The folders in which names are looked up, in order, each once, with where each comes from.
 
-    `sources` are words for messages, `named_by` the kind of each source. A given folder that is not
-    there is refused only when the search comes to it: a folder before it may hold the dataset, and
-    a path needs no search at all.
+    `sources` are where each comes from: its kind, and words for messages. A given folder that is
+    not there is refused only when the search comes to it: a folder before it may hold the dataset,
+    and a path needs no search at all.
     """
 
-    sources: Mapping[str, str]
-    named_by: Mapping[str, DataDirSource]
+    sources: Mapping[str, tuple[DataDirSource, str]]
     given: str | None
 
     def __iter__(self) -> Iterator[AnyPath]:
-        for text, source in self.sources.items():
+        for text, (_, source) in self.sources.items():
             path = path_of(text)
             # A remote place is not asked before something is looked up in it.
             is_there = isinstance(path, RemotePath) or (text and os.path.isdir(path))
@@ -163,49 +162,32 @@ class DataDirs:
         return (path for path in map(path_of, self.sources) if isinstance(path, Path))
 
 
-def data_dirs(
-    given: str | os.PathLike[str] | None, env: Mapping[str, str], project: Project
-) -> DataDirs:
+def data_dirs(given: str | os.PathLike[str] | None, project: Project) -> DataDirs:
     """Return the data dirs: `--data-dir`, then `TFDS_DATA_DIR`, then `~/tensorflow_datasets`.
 
     The data_dir of a project is used where `--data-dir` is not given.
 
-    >>> env = {"HOME": "/home/me", "TFDS_DATA_DIR": "~/tfds"}
-    >>> [str(folder) for folder in data_dirs(None, env, Project())]
-    ['/home/me/tfds', '/home/me/tensorflow_datasets']
+    >>> [kind for kind, _ in data_dirs("~/tensorflow_datasets", Project()).sources.values()]
+    ['option']
     """
-    found: list[tuple[str, DataDirSource, str]] = []
+    sources: dict[str, tuple[DataDirSource, str]] = {}
     if given is not None:
-        given = _clean(os.fspath(given), env)
-        found.append((given, "option", option("data_dir", given, given=True)))
+        given = _clean(os.fspath(given))
+        sources[given] = ("option", option("data_dir", given, given=True))
     elif project.data_dir is not None:
         given = project.data_dir
-        found.append((given, "file", f"{project.shown_path}: data_dir {quoted(given, 200)}"))
-    if in_environment := env.get(DATA_DIR_VARIABLE):
-        folder = _clean(in_environment, env)
+        sources[given] = ("file", f"{project.shown_path}: data_dir {quoted(given, 200)}")
+    # Of a folder that is named twice the first source stays.
+    if in_environment := os.environ.get(DATA_DIR_VARIABLE):
+        folder = _clean(in_environment)
         shown = quoted(folder if is_remote(folder) else in_environment, 200)
-        found.append((folder, "environment", f"{DATA_DIR_VARIABLE} {shown}"))
-    found.append((expand_home("~/tensorflow_datasets", env), "default", ""))
-    # Reversed, so that of a folder that is named twice the first source stays.
-    first = {folder: (kind, source) for folder, kind, source in reversed(found)}
-    in_order = dict.fromkeys(folder for folder, _, _ in found)
-    return DataDirs(
-        sources={folder: first[folder][1] for folder in in_order},
-        named_by={folder: first[folder][0] for folder in in_order},
-        given=given,
-    )
+        sources.setdefault(folder, ("environment", f"{DATA_DIR_VARIABLE} {shown}"))
+    sources.setdefault(os.path.expanduser("~/tensorflow_datasets"), ("default", ""))
+    return DataDirs(sources=sources, given=given)
 
 
-def _clean(text: str, env: Mapping[str, str]) -> str:
-    return str(RemotePath(text)) if is_remote(text) else expand_home(text, env)
-
-
-def expand_home(text: str, env: Mapping[str, str]) -> str:
-    """Return a path with `~` replaced by the home folder of `env`, else of the user."""
-    home = env.get("HOME")
-    if home and (text == "~" or text.startswith("~/")):
-        return home + text[1:]
-    return os.path.expanduser(text)
+def _clean(text: str) -> str:
+    return str(RemotePath(text)) if is_remote(text) else os.path.expanduser(text)
 
 
 def list_datasets(dirs: Iterable[AnyPath], name: str | None = None) -> tuple[FoundDataset, ...]:

@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 from shardctl.base.text import near_or_all, printable, quoted
 from shardctl.errors import DatasetError, ShardctlError
 from shardctl.files import fields
-from shardctl.files.parse import decode
+from shardctl.files.parse import decode, parse_yaml
 from shardctl.metadata.layouts import data_dir_of
 from shardctl.settings.names import main_name, setting_called
 from shardctl.stores.stores import read_file
@@ -97,8 +97,6 @@ def read_project(path: Path) -> Project:
 
 def project_of(text: bytes, path: Path) -> Project:
     """Return what the text of a shardctl.yaml at a path says, see `read_project`."""
-    from shardctl.files.parse import parse_yaml
-
     source = printable(str(path))
     if len(text) > _MAX_NUM_BYTES:
         raise DatasetError(
@@ -124,8 +122,6 @@ def project_of(text: bytes, path: Path) -> Project:
 
 
 def _unknown_key(key: str, text: bytes, source: str) -> DatasetError:
-    from shardctl.settings.names import setting_called
-
     line = _lines(text, source).get(key)
     where = source if line is None else f"{source}:{line}"
     if setting_called(key) is not None:
@@ -137,8 +133,6 @@ def _unknown_key(key: str, text: bytes, source: str) -> DatasetError:
 
 def _lines(text: bytes, source: str) -> dict[str, int]:
     import yaml
-
-    from shardctl.settings.names import main_name
 
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # only texts and lines are asked
     root = yaml.compose(decode(text, source=source), Loader=loader)

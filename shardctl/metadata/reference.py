@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -43,25 +43,11 @@ Source = Literal["option", "environment", "file", "folder", "default", "fallback
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChosenDataset:
-    """The dataset a command works on; `note` is a line for stderr where none was chosen.
-
-    `refs` are the references that chose it, their paths relative to `folder`, and `by` is where
-    they come from; "file" is shardctl.yaml.
-    """
-
-    dataset: Dataset
-    note: str | None = None
-    refs: tuple[str, ...] = ()
-    folder: Path = Path()
-    by: Source = "default"
-
-
-@dataclass(frozen=True, kw_only=True)
 class NamedDataset:
     """The references of a dataset, their source, and the folder that they are relative to.
 
-    said_by: what stands before an error about them, as the file that names a `fallback`.
+    source: "file" is shardctl.yaml. said_by: what stands before an error about them, as the file
+        that names a `fallback`.
     """
 
     refs: tuple[str, ...]
@@ -70,12 +56,19 @@ class NamedDataset:
     said_by: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChosenDataset(NamedDataset):
+    """The dataset a command works on; `note` is a line for stderr where none was chosen."""
+
+    dataset: Dataset
+    note: str | None = None
+
+
 def choose_dataset(
     refs: Sequence[str],
     *,
     project: Project,
     data_dir: str | os.PathLike[str] | None = None,
-    env: Mapping[str, str] = os.environ,
     cwd: Path | None = None,
     fallback: NamedDataset | None = None,
     counting: bare.Counting = bare.COUNTING,
@@ -91,20 +84,18 @@ def choose_dataset(
     Raises:
         DatasetError: what was chosen is not there or broken, or is remote and may not be asked.
     """
-    dirs = names.data_dirs(data_dir, env, project)
-    named = named_dataset(refs, project=project, env=env, cwd=cwd, fallback=fallback)
+    dirs = names.data_dirs(data_dir, project)
+    named = named_dataset(refs, project=project, cwd=cwd, fallback=fallback)
     if named.source == "default":
         built_in = names.catalog_dataset(DEFAULT_DATASET)
-        if built_in is None:
-            raise DatasetError("no dataset chosen; choose one with --dataset")
+        assert built_in is not None  # it is in the catalog
         note = (
             f"no dataset chosen: using the built-in {DEFAULT_DATASET} layout; "
             "choose one with --dataset"
         )
-        return ChosenDataset(dataset=built_in, note=note)
+        return ChosenDataset(**vars(replace(named, refs=())), dataset=built_in, note=note)
     search = _Search(
         dirs=dirs.on_disk() if on_disk else dirs,
-        env=env,
         cwd=named.folder,
         counting=counting,
         on_disk=on_disk,
@@ -119,14 +110,13 @@ def choose_dataset(
         if named.source != "fallback":
             raise
         raise DatasetError(f"{error}; say where the dataset is with --dataset REF") from error
-    return ChosenDataset(dataset=dataset, refs=named.refs, folder=named.folder, by=named.source)
+    return ChosenDataset(**vars(named), dataset=dataset)
 
 
 def named_dataset(
     refs: Sequence[str],
     *,
     project: Project,
-    env: Mapping[str, str] = os.environ,
     cwd: Path | None = None,
     fallback: NamedDataset | None = None,
 ) -> NamedDataset:
@@ -135,7 +125,7 @@ def named_dataset(
     folder = cwd = cwd or stores.working_folder()
     said_by = None
     # The order of these branches is the precedence that `choose_dataset` promises.
-    if not refs and (named := env.get(ENVIRONMENT_VARIABLE)):
+    if not refs and (named := os.environ.get(ENVIRONMENT_VARIABLE)):
         refs, source, said_by = [named], "environment", ENVIRONMENT_VARIABLE
     elif not refs and project.dataset and project.path is not None:
         refs, source, said_by = project.dataset, "file", project.shown_path
@@ -210,7 +200,6 @@ def read_dataset(
     refs: Sequence[str | os.PathLike[str]],
     *,
     data_dir: str | os.PathLike[str] | None = None,
-    env: Mapping[str, str] = os.environ,
     cwd: Path | None = None,
     cache: bool = True,
 ) -> Dataset:
@@ -222,9 +211,9 @@ def read_dataset(
     Raises:
         DatasetError: a reference that leads nowhere, or to something broken.
     """
-    dirs, counting = names.data_dirs(data_dir, env, Project()), bare.Counting(cache=cache)
+    dirs, counting = names.data_dirs(data_dir, Project()), bare.Counting(cache=cache)
     return _read_all(
-        refs, _Search(dirs=dirs, env=env, cwd=cwd or stores.working_folder(), counting=counting)
+        refs, _Search(dirs=dirs, cwd=cwd or stores.working_folder(), counting=counting)
     )
 
 
@@ -233,13 +222,12 @@ class _Search:
     """Where references are looked up."""
 
     dirs: names.DataDirs
-    env: Mapping[str, str]
     cwd: Path
     counting: bare.Counting
     on_disk: bool = False
 
     def path(self, ref: str) -> stores.AnyPath:
-        return stores.path_of(names.expand_home(ref, self.env), self.cwd)
+        return stores.path_of(os.path.expanduser(ref), self.cwd)
 
 
 def _read_all(refs: Sequence[str | os.PathLike[str]], search: _Search) -> Dataset:

@@ -6,6 +6,7 @@ The list of what passes a filter is such a log, or one of ids, or a scan.
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from array import array
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from shardctl.files.streams import open_stream
 from shardctl.iteration.regrouped import Kept
 from shardctl.order.example_codes import ExampleCodes, code_of
 from shardctl.saved.scan_file import AGAIN, SUFFIX, kept_of_scan
-from shardctl.stores.stores import os_reason
+from shardctl.stores.stores import reading
 
 _MAX_LINE = 1 << 16
 _GZIP = b"\x1f\x8b"
@@ -49,22 +50,20 @@ def read_seen(path: Path | str, codes: ExampleCodes, *, ids: bool = False) -> Se
             that is read; the text names the line.
     """
     shown = quoted(path, 200)
-    try:
-        with open_stream(path) as raw:
-            # Looked at without being read, since a pipe cannot be rewound.
-            start = raw.peek(2)[:2]  # type: ignore[attr-defined]  # it is buffered
-            if start == _GZIP:
+    with reading(os.fspath(path)):
+        try:
+            with open_stream(path) as raw:
+                # Looked at without being read, since a pipe cannot be rewound.
+                start = raw.peek(2)[:2]  # type: ignore[attr-defined]  # it is buffered
+                if start != _GZIP:
+                    return _read(raw, codes, shown, ids)
                 with gzip.GzipFile(fileobj=raw) as unzipped:
                     return _read(unzipped, codes, shown, ids)  # type: ignore[arg-type]
-            return _read(raw, codes, shown, ids)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DatasetError(
-            f"{shown} is a gzip file that was cut off or damaged; "
-            "zcat writes what is left of it to a plain file, whose last line may be cut"
-        ) from error
-    except (OSError, ValueError) as error:  # a NUL in the path
-        why = os_reason(error) if isinstance(error, OSError) else "no path holds a NUL character"
-        raise DatasetError(f"cannot read {shown}: {why}") from error
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DatasetError(
+                f"{shown} is a gzip file that was cut off or damaged; "
+                "zcat writes what is left of it to a plain file, whose last line may be cut"
+            ) from error
 
 
 def read_kept(call: str, path: str, codes: ExampleCodes | None) -> Kept:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shardctl.base import tfds_rules
 from shardctl.base.text import choices, printable, quoted
@@ -18,13 +19,9 @@ from shardctl.files import fields
 from shardctl.files.parse import read_json
 from shardctl.stores import stores
 
-if TYPE_CHECKING:
-    from shardctl.dataset.dataset import ExampleSize
-
 _STATE_OF_ARROW = "state.json"  # beside what Hugging Face's save_to_disk writes
 _MAX_DEPTH = 3  # name/config/version under a data dir
 _MAX_FOLDERS = 20_000
-_LENGTHS = ("shardLengths", "shard_lengths")
 
 
 def read_tfds_folder(path: stores.AnyPath) -> Dataset:
@@ -117,20 +114,17 @@ def holds_tfds_metadata(folder: stores.AnyPath) -> bool:
     if isinstance(folder, stores.RemotePath):
         return True
     # Without files of theirs beside it the metadata is not even read.
-    if not (stores.is_file(folder / _STATE_OF_ARROW) or _has_files_of_hugging_face(folder)):
+    of_theirs = (
+        file.path.endswith((".arrow", ".parquet"))
+        for file in stores.listed(stores.files_in, folder)
+    )
+    if not (stores.is_file(folder / _STATE_OF_ARROW) or any(of_theirs)):
         return True
     try:
         info = read_json(path)
     except DatasetError:
         return True
     return not is_hugging_face_info(info)
-
-
-def _has_files_of_hugging_face(folder: stores.AnyPath) -> bool:
-    return any(
-        file.path.endswith((".arrow", ".parquet"))
-        for file in stores.listed(stores.files_in, folder)
-    )
 
 
 def _subfolders(folder: stores.AnyPath) -> list[str]:
@@ -165,18 +159,18 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
             "written by Hugging Face Datasets, not by TFDS; `shardctl index` counts the files"
         )
     name = fields.name(_field(info, "name") or "", "dataset name")
-    file_format = fields.tfds_file_format(
-        _field(info, "fileFormat", "file_format") or tfds_rules.DEFAULT_FILE_FORMAT
+    file_format = fields.file_format(
+        _field(info, "fileFormat") or tfds_rules.DEFAULT_FILE_FORMAT,
+        tfds_rules.FILE_FORMATS,
+        "TFDS has",
     )
-    ordered = _field(info, "disableShuffling", "disable_shuffling")
+    ordered = _field(info, "disableShuffling")
     splits = _field(info, "splits")
     if splits is None or splits == []:
         raise DatasetError(f"dataset {quoted(name)} has no splits; was it ever prepared?")
     return Dataset(
         name=name,
-        config=fields.optional_name(
-            _field(info, "configName", "config_name") or None, "config name"
-        ),
+        config=fields.optional_name(_field(info, "configName") or None, "config name"),
         version=fields.optional_name(_field(info, "version") or None, "version"),
         file_format=file_format,
         data_dir=data_dir,
@@ -189,8 +183,9 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
     )
 
 
-def _field(value: Mapping[str, object], *spellings: str) -> object:
-    """Return a field under any of its spellings; protobuf takes the last one it meets."""
+def _field(value: Mapping[str, object], name: str) -> object:
+    """Return a field in any of its spellings; protobuf takes the last one it meets."""
+    spellings = (name, re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name))
     found = [spelling for spelling in value if spelling in spellings]
     return value[found[-1]] if found else None
 
@@ -200,12 +195,10 @@ def _split(
 ) -> Split:
     name = fields.split_name(_field(info, "name") or "")
     with fields.said_about(f"split {quoted(name)}"):
-        lengths = _shard_lengths(_field(info, *_LENGTHS))
+        lengths = _shard_lengths(_field(info, "shardLengths"))
         if not lengths:
             _refuse_unknown_lengths(info)
-        template = (
-            _field(info, "filepathTemplate", "filepath_template") or tfds_rules.DEFAULT_TEMPLATE
-        )
+        template = _field(info, "filepathTemplate") or tfds_rules.DEFAULT_TEMPLATE
         if not isinstance(template, str):
             raise DatasetError(f"filepathTemplate must be text, not {fields.shown(template)}")
         if not template.isprintable():
@@ -220,7 +213,7 @@ def _split(
             num_shards=len(lengths),
             data_dir=data_dir,
         )
-        stated = _field(info, "numBytes", "num_bytes")
+        stated = _field(info, "numBytes")
         num_bytes = fields.count(
             fields.proto_int64(0 if stated is None else stated, "numBytes"), "numBytes"
         )
@@ -236,25 +229,20 @@ def _split(
 def _shard_lengths(value: object) -> Sequence[int]:
     """Return the shard lengths: protobuf writes int64 as text, some writers write numbers.
 
-    The quick way takes a million plain numbers in a tenth of a second; anything else goes one by
-    one, so that the error names the shard.
+    Plain ones are taken the quick way, since there may be a million of them.
     """
     if value is None:
         return ()
-    items = fields.items(value, "shardLengths")
-    if not _all_plain(items):
-        items = [fields.proto_int64(n, f"length of shard {at}") for at, n in enumerate(items)]
-    return fields.counts(list(map(int, items)), "length of shard {}")
-
-
-def _all_plain(value: Sequence[object]) -> bool:
-    """Whether every item is an int, or every item text of ASCII digits only."""
-    kinds = set(map(type, value))
-    if kinds == {str}:
-        # One look at all digits together; 20 digits or more might be beyond an int64.
-        text = "".join(value)  # type: ignore[arg-type]
-        return text.isascii() and text.isdigit() and max(map(len, value)) < 20 and "" not in value  # type: ignore[arg-type]
-    return kinds <= {int}
+    lengths = [
+        number
+        if type(number) is int
+        # Python takes no more than thousands of digits.
+        else int(number)
+        if type(number) is str and number.isascii() and number.isdigit() and len(number) < 20
+        else fields.proto_int64(number, f"length of shard {at}")
+        for at, number in enumerate(fields.items(value, "shardLengths"))
+    ]
+    return fields.counts(lengths, "length of shard {}")
 
 
 def _refuse_unknown_lengths(info: Mapping[str, object]) -> None:
@@ -262,7 +250,7 @@ def _refuse_unknown_lengths(info: Mapping[str, object]) -> None:
 
     TFDS 4 reads such a split as one without shards; a plan over it would be silently empty.
     """
-    value = _field(info, "numShards", "num_shards")
+    value = _field(info, "numShards")
     num_shards = 0 if value is None else fields.proto_int64(value, "numShards")
     if num_shards:
         raise DatasetError(
@@ -308,8 +296,6 @@ def example_size(document: object) -> ExampleSize | None:
     ...               "FeaturesDict", "featuresDict": {"features": {"x": image, "name": text}}})
     ExampleSize(num_bytes=784, num_tensors=2, unknown=('name',))
     """
-    from shardctl.dataset.dataset import ExampleSize
-
     try:
         leaves = list(_leaves(document, ""))
     except (DatasetError, RecursionError):

@@ -27,29 +27,23 @@ _POSTSCRIPT = re.compile(
 )
 
 
-class ArrayRecord:
-    """Chunks of records with a footer that says where they are."""
+def count_array_record(
+    source: ByteSource, *, checksums: bool = False, report: Report = no_report
+) -> FileContents:
+    """Return what a file holds, see `RecordFormat`.
 
-    name = "array_record"
-    suffixes: tuple[str, ...] = (".array_record", ".arrayrecord")
-
-    def count(
-        self, source: ByteSource, *, checksums: bool = False, report: Report = no_report
-    ) -> FileContents:
-        """Return what a file holds, see `RecordFormat.count`.
-
-        The library opens local files alone: of a remote one it is given a temporary copy, of the
-        footer for counting, of all for `checksums`.
-        """
-        if source.local_path is not None:
-            return read_array_record(
-                source.local_path, num_bytes=source.num_bytes, checksums=checksums, report=report
-            )
-        end = source.num_bytes
-        start = 0 if checksums else _footer_offset(source.read(max(0, end - _LAST_BLOCK), end))
-        with partial_copy(source, start, end, report=report) as path:
-            found = read_array_record(path, num_bytes=end, checksums=checksums)
-        return replace(found, num_bytes_read=end - start)
+    The library opens local files alone: of a remote one it is given a temporary copy, of the
+    footer for counting, of all for `checksums`.
+    """
+    if source.local_path is not None:
+        return read_array_record(
+            source.local_path, num_bytes=source.num_bytes, checksums=checksums, report=report
+        )
+    end = source.num_bytes
+    start = 0 if checksums else _footer_offset(source.read(max(0, end - _LAST_BLOCK), end))
+    with partial_copy(source, start, end, report=report) as path:
+        found = read_array_record(path, num_bytes=end, checksums=checksums)
+    return replace(found, num_bytes_read=end - start)
 
 
 def _footer_offset(block: bytes) -> int:

@@ -6,13 +6,13 @@ import importlib
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
+from typing import Any
 
 from shardctl.base.install import to_install
 from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import Damage, DamagedError, FileContents, Report, no_report, refused
 from shardctl.records.streams import Window
-from shardctl.stores.store import ByteSource, RangeFile
+from shardctl.stores.store import ByteSource, RangeFile, seekable
 
 _ROWS_AT_ONCE = 1 << 10  # rows of Parquet that are decoded at a time
 
@@ -37,29 +37,22 @@ def _failures() -> tuple[type[Exception], ...]:
     return ArrowException, OSError, ValueError
 
 
-class Parquet:
-    """Columns of rows with a footer that says how many."""
+def count_parquet(
+    source: ByteSource, *, checksums: bool = False, report: Report = no_report
+) -> FileContents:
+    """Return what a file holds, see `RecordFormat`.
 
-    name = "parquet"
-    suffixes: tuple[str, ...] = (".parquet",)
-
-    def count(
-        self, source: ByteSource, *, checksums: bool = False, report: Report = no_report
-    ) -> FileContents:
-        """Return what a file holds, see `RecordFormat.count`.
-
-        Checksums of pages are optional, and TFDS writes none: a changed byte that can still be
-        decoded may be missed.
-        """
-        if checksums:
-            return _read_parquet(source.file(), source.num_bytes, checksums=True, report=report)
-        file = RangeFile(source, report)
-        found = _read_parquet(file, source.num_bytes, checksums=False, report=no_report)
-        return replace(found, num_bytes_read=file.num_bytes_read)
+    Checksums of pages are optional, and TFDS writes none: a changed byte that can still be
+    decoded may be missed.
+    """
+    file = RangeFile(source, no_report if checksums else report)
+    num_bytes = source.num_bytes
+    found = _read_parquet(file, num_bytes, checksums=checksums, report=report)
+    return found if checksums else replace(found, num_bytes_read=file.num_bytes_read)
 
 
 def _read_parquet(
-    file: BinaryIO | RangeFile, num_bytes: int, *, checksums: bool, report: Report
+    file: RangeFile, num_bytes: int, *, checksums: bool, report: Report
 ) -> FileContents:
     parquet = pyarrow_module("pyarrow.parquet", "reading parquet files")
     nothing = FileContents(num_records=None, num_bytes=num_bytes)
@@ -123,37 +116,31 @@ _BEHIND_MAGIC = 8  # where the stream in a file begins
 _MOST_METADATA = 1 << 28
 
 
-class Arrow:
-    """Batches of rows, each with its length in the metadata of its message."""
+def count_arrow(
+    source: ByteSource, *, checksums: bool = False, report: Report = no_report
+) -> FileContents:
+    """Return how many rows a file holds, see `RecordFormat`.
 
-    name = "arrow"
-    suffixes: tuple[str, ...] = (".arrow", ".arrows")
-
-    def count(
-        self, source: ByteSource, *, checksums: bool = False, report: Report = no_report
-    ) -> FileContents:
-        """Return how many rows a file holds, see `RecordFormat.count`.
-
-        Arrow files carry no checksums: with `checksums` every batch is decoded and validated by
-        pyarrow, so that a changed byte which can still be decoded is not noticed.
-        """
-        window = Window(source, report)
-        has_footer = window.at(0, len(_MAGIC)) == _MAGIC
-        num_read = 0
-        try:
-            if has_footer:
-                num_rows, num_read = _rows_of_file(window, source, report)
-            else:
-                num_rows = _rows_of_stream(window, source.num_bytes)[0]
-            found = FileContents(num_records=num_rows)
-            if checksums:
-                found = _decoded(source, has_footer, num_rows, report)
-        except DamagedError as error:
-            found = error.contents
-        num_read = min(num_read + window.num_bytes_read, source.num_bytes)
-        if checksums and found.damage is None:
-            num_read = source.num_bytes
-        return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
+    Arrow files carry no checksums: with `checksums` every batch is decoded and validated by
+    pyarrow, so that a changed byte which can still be decoded is not noticed.
+    """
+    window = Window(source, report)
+    has_footer = window.at(0, len(_MAGIC)) == _MAGIC
+    num_read = 0
+    try:
+        if has_footer:
+            num_rows, num_read = _rows_of_file(window, source, report)
+        else:
+            num_rows = _rows_of_stream(window, source.num_bytes)[0]
+        found = FileContents(num_records=num_rows)
+        if checksums:
+            found = _decoded(source, has_footer, num_rows, report)
+    except DamagedError as error:
+        found = error.contents
+    num_read = min(num_read + window.num_bytes_read, source.num_bytes)
+    if checksums and found.damage is None:
+        num_read = source.num_bytes
+    return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
 
 
 def _rows_of_stream(window: Window, end: int, position: int = 0) -> tuple[int, int]:
@@ -237,7 +224,7 @@ def _decoded(source: ByteSource, has_footer: bool, stated: int, report: Report) 
         MissingDependencyError: pyarrow is not installed.
     """
     pa = pyarrow_module("pyarrow", "checking arrow files")
-    num_rows, done, file = 0, 0, source.file()
+    num_rows, done, file = 0, 0, seekable(source)
 
     def batches() -> Iterator[Any]:
         file.seek(0)

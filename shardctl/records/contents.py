@@ -1,14 +1,13 @@
-"""What a record file holds, the first damage in it, and the interface of all record formats."""
+"""What a record file holds, and the first damage in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from shardctl.base.text import printable
 from shardctl.dataset.dataset import FileFinding, FindingKind
-from shardctl.stores.store import ByteSource
 
 # How far a file was checked. "framing": where records begin and end, or what its footer says;
 # "checksums": all data against the file's own checksums; "decoded": all data, in a file that
@@ -131,28 +130,3 @@ def refused(
     said = "the file is empty" if empty else printable(lines[0], 200)
     where = "" if record is None else f"record {record}: "
     return Damage(kind="broken", text=where + said, record=record, byte=byte)
-
-
-# One interface for all formats.
-
-
-class RecordFormat(Protocol):
-    """How files of a format are counted, from framing or footers alone.
-
-    name: as layout files, `--format-of-files` and `Dataset.file_format` say it.
-    suffixes: what file names of the format hold, `.tfrecord`, `.parquet`.
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
-
-    def count(
-        self, source: ByteSource, *, checksums: bool = False, report: Report = no_report
-    ) -> FileContents:
-        """Return what a file holds; with `checksums` its contents are read and checked too.
-
-        Damage is part of the answer, with record and byte where they are known.
-
-        Raises:
-            MissingDependencyError: a package that the format needs is not installed.
-        """

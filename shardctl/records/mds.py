@@ -21,34 +21,28 @@ _PIECE = 1 << 14  # offsets that are checked at a time
 _MOST_COLUMNS = 1 << 24  # bytes of JSON; it names the columns
 
 
-class MDS:
-    """A shard says in its first bytes how many samples it holds, and where each begins."""
+def count_mds(
+    source: ByteSource, *, checksums: bool = False, report: Report = no_report
+) -> FileContents:
+    """Return how many samples a shard holds, see `RecordFormat`.
 
-    name = "mds"
-    suffixes: tuple[str, ...] = (".mds",)
-
-    def count(
-        self, source: ByteSource, *, checksums: bool = False, report: Report = no_report
-    ) -> FileContents:
-        """Return how many samples a shard holds, see `RecordFormat.count`.
-
-        MDS has no checksums of its own: with `checksums` all offsets are followed. A compressed
-        shard is unpacked to its end in any case.
-        """
-        window = Window(source, report, ahead=_AHEAD)
-        found = _counted(window, source.num_bytes, checksums=checksums)
-        num_read, damage = window.num_bytes_read, found.damage
-        # The name may not tell that a shard is compressed, so it is looked at only where it is no
-        # shard.
-        if damage is not None:
-            packing = packed_as(window.at(0, 16))
-            if packing is not None:
-                found, num_read = _in_packed(source, packing, report, checksums=checksums)
-            elif damage.kind == "broken" and source.num_bytes:
-                text = f"{damage.text}; brotli and snappy show in the name alone"
-                found = replace(found, damage=replace(damage, text=text))
-        num_read = min(num_read, source.num_bytes)
-        return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
+    MDS has no checksums of its own: with `checksums` all offsets are followed. A compressed
+    shard is unpacked to its end in any case.
+    """
+    window = Window(source, report, ahead=_AHEAD)
+    found = _counted(window, source.num_bytes, checksums=checksums)
+    num_read, damage = window.num_bytes_read, found.damage
+    # The name may not tell that a shard is compressed, so it is looked at only where it is no
+    # shard.
+    if damage is not None:
+        packing = packed_as(window.at(0, 16))
+        if packing is not None:
+            found, num_read = _in_packed(source, packing, report, checksums=checksums)
+        elif damage.kind == "broken" and source.num_bytes:
+            text = f"{damage.text}; brotli and snappy show in the name alone"
+            found = replace(found, damage=replace(damage, text=text))
+    num_read = min(num_read, source.num_bytes)
+    return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
 
 
 def _counted(data: Bytes, num_bytes: int | None, *, checksums: bool) -> FileContents:

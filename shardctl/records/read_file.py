@@ -1,7 +1,6 @@
 """Counts one record file of any format; whatever lies at the path, the result is an answer.
 
-`FORMATS` has the formats, `count_file` counts a file that was listed, local or remote, and
-`read_record_file` whatever is at a path.
+`FORMATS` has the formats, and `count_file` counts a file, local or remote.
 """
 
 from __future__ import annotations
@@ -11,23 +10,48 @@ import io
 import os
 import re
 import stat
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from shardctl.base.text import printable, quoted
 from shardctl.base.tfds_rules import has_builder
 from shardctl.dataset.dataset import FindingKind
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
-from shardctl.records.array_record import ArrayRecord
-from shardctl.records.arrow import Arrow, Parquet
-from shardctl.records.contents import Damage, FileContents, RecordFormat, Report, no_report
-from shardctl.records.mds import MDS
-from shardctl.records.tfrecord import TFRecord, is_tfrecord
-from shardctl.records.webdataset import WebDataset
+from shardctl.records.array_record import count_array_record
+from shardctl.records.arrow import count_arrow, count_parquet
+from shardctl.records.contents import Damage, FileContents, Report, no_report
+from shardctl.records.mds import count_mds
+from shardctl.records.tfrecord import count_tfrecord, is_tfrecord
+from shardctl.records.webdataset import count_webdataset
 from shardctl.stores.store import RangeFile, StoredFile
 from shardctl.stores.stores import is_remote, store_of
 
-_KNOWN = (TFRecord(), ArrayRecord(), Parquet(), MDS(), WebDataset(), Arrow())
-FORMATS: dict[str, RecordFormat] = {known.name: known for known in _KNOWN}
+
+@dataclass(frozen=True)
+class RecordFormat:
+    """How files of a format are counted, from framing or footers alone.
+
+    count: a `ByteSource` -> what the file holds; with `checksums` its contents are read and checked
+        too, and `report` takes how much is done. Damage is part of the answer, with record and byte
+        where they are known. It raises MissingDependencyError where a package is not installed.
+    suffixes: what file names of the format hold.
+    """
+
+    count: Callable[..., FileContents]
+    suffixes: tuple[str, ...]
+
+
+# By the names that layout files, `--format-of-files` and `Dataset.file_format` have for them.
+FORMATS = {
+    "tfrecord": RecordFormat(
+        count_tfrecord, (".tfrecord", ".tfrecords", ".tfrec", ".tfr", ".record", ".records")
+    ),
+    "array_record": RecordFormat(count_array_record, (".array_record", ".arrayrecord")),
+    "parquet": RecordFormat(count_parquet, (".parquet",)),
+    "mds": RecordFormat(count_mds, (".mds",)),
+    "webdataset": RecordFormat(count_webdataset, (".tar", ".tgz")),
+    "arrow": RecordFormat(count_arrow, (".arrow", ".arrows")),
+}
 _PIECE = 1 << 22  # bytes that a digest takes at a time
 HEAD_BYTES = 1 << 12  # of a file whose name does not tell its format
 
@@ -53,14 +77,17 @@ def count_file(
     *,
     checksums: bool = False,
     digest: bool = False,
+    listed: bool = True,
     report: Report = no_report,
 ) -> FileContents:
-    """Return what a file holds that was listed; without `checksums` its records are counted alone.
+    """Return what a file holds; without `checksums` its records are counted, no more.
 
     With `digest` all its bytes are read for their SHA-256, if its records could be counted.
     Whatever is wrong with the file, or with the place where it lies, is `damage` of the answer: one
-    that changed since it was listed is "unreadable", as is one that cannot be reached. What
-    `report` raises to end the reading is passed on.
+    that changed since it was listed is "unreadable", as is one that cannot be reached. Where it is
+    not `listed` whatever is at its path is counted. What is no regular file is not opened, since a
+    FIFO would wait for a writer and a device may have no end. What `report` raises to end the
+    reading is passed on.
 
     Raises:
         MissingDependencyError: a package that the format or the place needs is not installed.
@@ -70,7 +97,11 @@ def count_file(
     if counter is None:
         raise ValueError(f"no way to read {file_format}")
     try:
-        with store_of(file.path).open(file) as source:
+        store = store_of(file.path)
+        there = file if listed else store.status(file.path)
+        if there is None:
+            return _not_there(file.path) or _nothing("missing", "missing")
+        with store.open(there) as source:
             found = counter.count(source, checksums=checksums, report=report)
             if not digest or found.num_records is None:
                 return found
@@ -82,34 +113,6 @@ def count_file(
         raise
     except _FAILURES as error:
         return _not_read(file.path, error)
-
-
-def read_record_file(
-    path: str,
-    file_format: str,
-    *,
-    checksums: bool = True,
-    digest: bool = False,
-    report: Report = no_report,
-) -> FileContents:
-    """Return what the file at a path holds; without `checksums` its records are counted, no more.
-
-    What is no regular file is not opened, since a FIFO would wait for a writer and a device may
-    have no end.
-
-    Raises:
-        MissingDependencyError: a package that the format or the place needs is not installed.
-        ValueError: a format that is not read here, see `why_not_read`.
-    """
-    try:
-        file = store_of(path).status(path)
-    except MissingDependencyError:
-        raise
-    except _FAILURES as error:
-        return _not_read(path, error)
-    if file is None:
-        return _not_there(path) or _nothing("missing", "missing")
-    return count_file(file, file_format, checksums=checksums, digest=digest, report=report)
 
 
 def format_of(file: StoredFile) -> str | None:

@@ -15,11 +15,11 @@ from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import DamagedError, Report, no_report
 from shardctl.stores.store import ByteSource
 
-# On a disk, what is read ahead of records so near to each other; else each header alone is read.
-_AHEAD, _NEAR = 1 << 18, 1 << 14
+# What is read ahead of records that are so near to each other, what is read for a header alone, and
+# at first of a larger file, of which nothing is known yet.
+_LOCAL = 1 << 18, 1 << 14, 0, 1 << 12
 # In a bucket a request costs as much time as some megabytes, so that jumps of less save nothing.
-_REMOTE_AHEAD, _REMOTE_NEAR, _REMOTE_HEADER = 1 << 22, 1 << 23, 1 << 14
-_FIRST, _REMOTE_FIRST = 1 << 12, 1 << 18  # of a larger file, of which nothing is known yet
+_REMOTE = 1 << 22, 1 << 23, 1 << 14, 1 << 18
 
 
 class Bytes(Protocol):
@@ -50,11 +50,8 @@ class Window:
         self.num_bytes_read = 0
         self._source, self._report_bytes = source, report
         self._buffer, self._start, self.num_asked = b"", 0, 0
-        remote = source.local_path is None
-        self._ahead = ahead or (_REMOTE_AHEAD if remote else _AHEAD)
-        self._near = _REMOTE_NEAR if remote else _NEAR
-        self._least = _REMOTE_HEADER if remote else 0
-        self._first = _REMOTE_FIRST if remote else _FIRST
+        usual, self._near, self._least, self._first = _LOCAL if source.local_path else _REMOTE
+        self._ahead = ahead or usual
         # A file that fits into one request is read by one.
         if ahead or source.num_bytes <= self._ahead:
             self._first = self._ahead
@@ -139,12 +136,12 @@ def partial_copy(
 # Files that were compressed as a whole, unpacked as a stream; nothing is written to disk.
 
 _LOCAL_PIECE, _REMOTE_PIECE = 1 << 16, 1 << 22
-_UNPACKED_PIECE = 1 << 20  # what a piece may become at a time, however well it was packed
+# What is unpacked at a time, so that a small file that unpacks to gigabytes does not fill the
+# memory: zstd makes 32,768 times its size of it at most.
+_PACKED_PIECE = 1 << 12
 
 # How compressed files begin: RFC 1952 2.3.1, RFC 8878 3.1.1.
 _SIGNATURES = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-
-_REFUSED = (zlib.error, EOFError, ValueError)
 
 
 def packed_as(head: bytes) -> str | None:
@@ -203,7 +200,8 @@ class Unpacked(Forwards):
         super().__init__()
         self.num_bytes_read = 0
         self._source, self._report_bytes, self._kind = source, report, kind
-        self._stream, self._waiting = _decompressor(kind), b""
+        self._stream, self._refused = _decompressor(kind)
+        self._waiting = memoryview(b"")
 
     def drain(self) -> int:
         """Unpack what is left, and return how many bytes of it are not zeros."""
@@ -217,7 +215,7 @@ class Unpacked(Forwards):
     def behind(self) -> bytes:
         """Return what follows the end of the stream, up to 64 KiB of it, zeros left out."""
         # What the decompressor was given behind its end, and what was not read from the file yet.
-        rest: bytes = self._stream.unused_data
+        rest = bytes(self._stream.unused_data) + self._waiting
         if self.num_bytes_read < self._source.num_bytes:
             stop = min(self.num_bytes_read + (1 << 16), self._source.num_bytes)
             rest += self._source.read(self.num_bytes_read, stop)
@@ -231,14 +229,13 @@ class Unpacked(Forwards):
         """
         stream = self._stream
         while not stream.eof:
-            packed = self._waiting or self._read()
+            packed = self._waiting or memoryview(self._read())
+            self._waiting = packed[_PACKED_PIECE:]
             try:
-                # Bounded, so that a small file that unpacks to gigabytes does not fill the memory.
-                more: bytes = stream.decompress(packed, _UNPACKED_PIECE)
-            except _REFUSED as error:
+                more: bytes = stream.decompress(packed[:_PACKED_PIECE])
+            except self._refused as error:
                 said = printable(str(error), 100)
                 raise DamagedError("broken", f"the {self._kind} file is damaged: {said}") from error
-            self._waiting = stream.unconsumed_tail
             if more:
                 return more
             # Nothing came in, nothing came out, and the stream has not ended.
@@ -255,44 +252,15 @@ class Unpacked(Forwards):
         return packed
 
 
-def _decompressor(kind: str) -> Any:
+def _decompressor(kind: str) -> tuple[Any, tuple[type[Exception], ...]]:
+    """Return what unpacks a stream, and what it raises of one that is damaged."""
     if kind == "gzip":
         # | 16: zlib's flag for a gzip header and trailer, whose checksum it verifies.
-        return zlib.decompressobj(zlib.MAX_WBITS | 16)
+        return zlib.decompressobj(zlib.MAX_WBITS | 16), (zlib.error,)
     try:
         import zstandard
     except ImportError as error:
         raise MissingDependencyError(
             f"files compressed with zstd need a package: {to_install('zstandard')}"
         ) from error
-    return _Zstandard(zstandard.ZstdDecompressor().decompressobj())
-
-
-class _Zstandard:
-    """The decompressor of zstandard, called as those of Python are.
-
-    It has no bound of what a piece becomes, 32,768 times its size at most; so pieces are small.
-    """
-
-    _PIECE = 1 << 12
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self.unconsumed_tail = b""
-
-    @property
-    def eof(self) -> bool:
-        return bool(self._stream.eof)
-
-    @property
-    def unused_data(self) -> bytes:
-        return bytes(self._stream.unused_data) + self.unconsumed_tail
-
-    def decompress(self, packed: bytes, most: int) -> bytes:
-        import zstandard
-
-        self.unconsumed_tail = packed[self._PIECE :]
-        try:
-            return bytes(self._stream.decompress(packed[: self._PIECE]))
-        except zstandard.ZstdError as error:
-            raise ValueError(str(error)) from error
+    return zstandard.ZstdDecompressor().decompressobj(), (zstandard.ZstdError,)

@@ -34,37 +34,31 @@ BUFFER = 256 << 10
 _WINDOW_BITS: dict[Compression, int] = {"GZIP": zlib.MAX_WBITS + 16, "ZLIB": zlib.MAX_WBITS}
 
 
-class TFRecord:
-    """Records with their length before them; nothing in a file says how many there are."""
+def count_tfrecord(
+    source: ByteSource, *, checksums: bool = False, report: Report = no_report
+) -> FileContents:
+    """Return what a file holds; without `checksums` the data of records is jumped over.
 
-    name = "tfrecord"
-    suffixes: tuple[str, ...] = (".tfrecord", ".tfrecords", ".tfrec", ".tfr", ".record", ".records")
-
-    def count(
-        self, source: ByteSource, *, checksums: bool = False, report: Report = no_report
-    ) -> FileContents:
-        """Return what a file holds; without `checksums` the data of records is jumped over.
-
-        Lengths are checked in any case. A record whose data is damaged is counted, and reading
-        continues behind it; behind a damaged length nothing says where records begin. A file
-        that is compressed as a whole is decompressed in any case; record and byte are those inside.
-        """
-        window = Window(source)
-        header = window.at(0, TFRECORD_HEADER_BYTES)
-        # A header whose checksum matches settles it: compressed data does not pass by chance.
-        plain = not header or Lengths()[header] != NO_LENGTH
-        compression = None if plain else compression_of(window.at(0, _TELLING))
-        inside = None if compression is None else _Inflated(source, window, compression)
-        scan = _Scan(source, inside or window, inside, report)
-        scan.run(checksums=checksums)
-        return FileContents(
-            num_records=scan.num_records,
-            num_bytes=source.num_bytes,
-            num_bytes_read=window.num_bytes_read,
-            checked="checksums" if checksums else "framing",
-            damage=scan.damage,
-            compression=compression,
-        )
+    Lengths are checked in any case. A record whose data is damaged is counted, and reading
+    continues behind it; behind a damaged length nothing says where records begin. A file
+    that is compressed as a whole is decompressed in any case; record and byte are those inside.
+    """
+    window = Window(source)
+    header = window.at(0, TFRECORD_HEADER_BYTES)
+    # A header whose checksum matches settles it: compressed data does not pass by chance.
+    plain = not header or Lengths()[header] != NO_LENGTH
+    compression = None if plain else compression_of(window.at(0, _TELLING))
+    inside = None if compression is None else _Inflated(source, window, compression)
+    scan = _Scan(source, inside or window, inside, report)
+    scan.run(checksums=checksums)
+    return FileContents(
+        num_records=scan.num_records,
+        num_bytes=source.num_bytes,
+        num_bytes_read=window.num_bytes_read,
+        checked="checksums" if checksums else "framing",
+        damage=scan.damage,
+        compression=compression,
+    )
 
 
 def is_tfrecord(head: bytes) -> bool:

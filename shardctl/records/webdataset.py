@@ -19,33 +19,27 @@ _BEHIND = 1 << 16  # bytes behind the end that are looked at; archives are padde
 _PIECE = 1 << 23  # of a file that is read through
 
 
-class WebDataset:
-    """Files of a tar archive whose names have one key are a sample."""
+def count_webdataset(
+    source: ByteSource, *, checksums: bool = False, report: Report = no_report
+) -> FileContents:
+    """Return how many samples WebDataset reads from an archive, see `RecordFormat`.
 
-    name = "webdataset"
-    suffixes: tuple[str, ...] = (".tar", ".tgz")
-
-    def count(
-        self, source: ByteSource, *, checksums: bool = False, report: Report = no_report
-    ) -> FileContents:
-        """Return how many samples WebDataset reads from an archive, see `RecordFormat.count`.
-
-        A tar archive has checksums of its headers, which are always compared, and none of its
-        data: with `checksums` a plain one is read to its end, no more; a compressed one is checked
-        by the checksums of its compression in any case.
-        """
-        packing = packed_as(source.read(0, min(BLOCK, source.num_bytes)))
-        if packing == "gzip":
-            return _in_packed(source, packing, report)
-        window = Window(source, no_report if checksums else report)
-        found, archive = _walked(window)
-        if found.damage is None:
-            found = replace(found, damage=_behind(source, archive.end))
-        if checksums:
-            for start in range(0, source.num_bytes, _PIECE):
-                report(len(source.read(start, min(start + _PIECE, source.num_bytes))))
-        num_read = source.num_bytes if checksums else min(window.num_bytes_read, source.num_bytes)
-        return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
+    A tar archive has checksums of its headers, which are always compared, and none of its
+    data: with `checksums` a plain one is read to its end, no more; a compressed one is checked
+    by the checksums of its compression in any case.
+    """
+    packing = packed_as(source.read(0, min(BLOCK, source.num_bytes)))
+    if packing == "gzip":
+        return _in_packed(source, packing, report)
+    window = Window(source, no_report if checksums else report)
+    found, archive = _walked(window)
+    if found.damage is None:
+        found = replace(found, damage=_behind(source, archive.end))
+    if checksums:
+        for start in range(0, source.num_bytes, _PIECE):
+            report(len(source.read(start, min(start + _PIECE, source.num_bytes))))
+    num_read = source.num_bytes if checksums else min(window.num_bytes_read, source.num_bytes)
+    return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
 
 
 def _walked(data: Bytes) -> tuple[FileContents, Archive]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from dataclasses import fields as dataclass_fields
 from operator import itemgetter
@@ -20,7 +20,7 @@ from shardctl.base.columns import Records, RecordStream
 from shardctl.base.text import choices, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.files.documents import Document, to_json, to_yaml
+from shardctl.files.documents import Document
 from shardctl.files.parse import parse_document
 from shardctl.loaders.loader import LoaderCall
 from shardctl.saved import resume_plan
@@ -53,10 +53,8 @@ _OF_SOME = (
 )
 _REQUIRED = ["dataset", "ordered", "splits", DIGEST, *(n for n in _WRITTEN if n not in _OF_SOME)]
 
-PlanDocument = dict[str, Any]
 
-
-def resume_document(plan: resume_plan.ResumePlan) -> PlanDocument:
+def resume_document(plan: resume_plan.ResumePlan) -> Document:
     """Return the fields of a plan in the order they are written, lists of instructions as columns.
 
     The last one is the digest, so that a file that was cut off or edited is known.
@@ -69,7 +67,7 @@ def resume_document(plan: resume_plan.ResumePlan) -> PlanDocument:
     return document
 
 
-def plan_fields(plan: resume_plan.ResumePlan) -> PlanDocument:
+def plan_fields(plan: resume_plan.ResumePlan) -> Document:
     """Return the fields of a plan without the digest.
 
     Raises:
@@ -82,7 +80,7 @@ def plan_fields(plan: resume_plan.ResumePlan) -> PlanDocument:
         )
     # What is written otherwise than the plan has it; all else is taken from its attributes.
     own, has_end, staged = ("index", "count", "num_examples"), plan.has_end, plan.has_stages
-    made: PlanDocument = {
+    made: Document = {
         "remaining": plan.remaining if has_end else None,
         "remaining_total": plan.remaining_total if has_end else None,
         "file_instructions": plan.instructions if plan.lists_rest or plan.read_config else None,
@@ -112,7 +110,7 @@ def _plain(value: Any) -> Any:
     return _record(value) if is_dataclass(value) and not isinstance(value, Reads) else value
 
 
-def _record(value: Any) -> PlanDocument:
+def _record(value: Any) -> Document:
     """Return a frozen value by its fields, kernel seeds as a pair of numbers."""
     found = {field.name: getattr(value, field.name) for field in dataclass_fields(value)}
     pairs = {k: [v.seed, v.seed2] for k, v in found.items() if isinstance(v, KernelSeeds)}
@@ -209,16 +207,6 @@ def read_call(value: object) -> resume_plan.TfCall:
 # A plan to resume as the plan file: JSON or YAML, an instruction a line, for a million as well.
 
 _KEYS = ("filename", "split", "skip", "take", "examples_in_shard")
-
-
-def plan_json(plan: resume_plan.ResumePlan) -> Iterator[str]:
-    """Yield the plan file as JSON."""
-    return to_json(plan_document(plan))
-
-
-def plan_yaml(plan: resume_plan.ResumePlan) -> Iterator[str]:
-    """Yield the plan file as YAML."""
-    return to_yaml(plan_document(plan))
 
 
 def plan_document(plan: resume_plan.ResumePlan) -> Document:

@@ -93,7 +93,15 @@ def position_of_text(data: bytes, *, source: str) -> PositionRecord:
         # Before its fields are read, so that an edited file gets this error.
         if document.get(_DIGEST) != _digest_of(content):
             raise DatasetError("it does not match its digest: it was edited or damaged")
-        return _record(document)
+        pipeline = fields.mapping(document.get("pipeline"), "pipeline")
+        return fields.record(
+            PositionRecord,
+            document,
+            dataset=read_identity(document),
+            settings=settings_of_document(pipeline, "pipeline"),
+            sources=dict(map(_source, fields.items(document.get("sources", []), "sources"))),
+            stretches=stretches_of_document(_stretches(document)),
+        )
 
 
 def write_position(path: str | os.PathLike[str], record: PositionRecord) -> None:
@@ -114,18 +122,6 @@ def read_position(path: str | os.PathLike[str]) -> PositionRecord:
     """
     place = path_of(os.fspath(path))
     return position_of_text(read_file(place), source=printable(str(place)))
-
-
-def _record(document: Mapping[str, object]) -> PositionRecord:
-    pipeline = fields.mapping(document.get("pipeline"), "pipeline")
-    return fields.record(
-        PositionRecord,
-        document,
-        dataset=read_identity(document),
-        settings=settings_of_document(pipeline, "pipeline"),
-        sources=dict(map(_source, fields.items(document.get("sources", []), "sources"))),
-        stretches=stretches_of_document(_stretches(document)),
-    )
 
 
 def _stretches(document: Mapping[str, object]) -> list[object]:

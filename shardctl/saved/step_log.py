@@ -25,7 +25,7 @@ from shardctl.files.streams import open_stream
 from shardctl.order.example_codes import ExampleCodes, code_of
 from shardctl.order.order import ENDLESS
 from shardctl.spec.host import Host, HostLike, as_host
-from shardctl.stores.stores import os_reason
+from shardctl.stores.stores import os_reason, reading
 
 _BLOCK = 1 << 24  # bytes parsed at once, and the most of a line
 _CUT = "# cut"
@@ -139,12 +139,8 @@ def read_step_logs(
             names = sorted(os.path.join(path, name) for name in os.listdir(path))
             names = [name for name in names if name.endswith(".log")]
         for name in names:
-            try:
-                with open_stream(name) as file:
-                    runs += _Reader(printable(name), codes, host, warnings).runs(file)
-            except (OSError, ValueError) as error:
-                why = os_reason(error) if isinstance(error, OSError) else "no path holds a NUL"
-                raise DatasetError(f"cannot read {quoted(name, 200)}: {why}") from error
+            with reading(name), open_stream(name) as file:
+                runs += _Reader(printable(name), codes, host, warnings).runs(file)
     if not runs:
         raise DatasetError(f"no step in {choices(paths)}: lines are STEP ID ID .., in files *.log")
     return runs, warnings

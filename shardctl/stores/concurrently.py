@@ -33,8 +33,7 @@ def concurrently(
 
     # Answers that came before their turn, by the number of their item.
     held: dict[int, tuple[Any, BaseException | None]] = {}
-    following = itertools.count()
-    number = next(following)
+    number = 0
     # In pieces of a second: Windows hears of Ctrl-C between them only.
     for found in as_answered(numbered, enumerate(items), at_once=at_once, wait=1.0):
         if found is not None:
@@ -44,7 +43,7 @@ def concurrently(
             if error is not None:
                 raise error
             yield answer
-            number = next(following)
+            number += 1
 
 
 def as_answered(

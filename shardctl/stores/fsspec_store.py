@@ -207,45 +207,36 @@ class FsspecStore:
         _check_path(self._scheme, path)
 
         def once() -> Answer:
-            around = failures.surroundings(*_VARIABLES)
+            around, files = failures.surroundings(*_VARIABLES), None
             anonymous = around in _ANONYMOUS
-            files = self._filesystem(around, path, anonymous=anonymous)
+            host = "" if self._scheme in _LOGINS else path.partition("://")[2].partition("/")[0]
             try:
+                files = _made(around, self._scheme, host, anonymous)
                 # Only the request itself takes a slot, not the wait before the next attempt.
                 with failures.slots():
                     return call(files, files._strip_protocol(path))
             except (ShardctlError, failures.TransientError, NotADirectoryError):
                 raise
+            except ImportError as error:
+                login = _LOGINS.get(self._scheme)
+                how = to_install(login.package) if login else said(error)
+                message = f"reading {self._scheme}:// needs a package: {how}"
+                raise MissingDependencyError(message) from None
             except Exception as error:
                 failure = error
             # Outside the handler, so that no traceback shows what the server said.
             # There are no credentials, and a public bucket can be read without: it is asked again
             # so.
-            if not anonymous and type(failure).__name__ == "NoCredentialsError":
+            if files and not anonymous and type(failure).__name__ == "NoCredentialsError":
                 _ANONYMOUS.add(around)
                 return once()
-            anonymous = anonymous or (self._scheme == "gs" and not files.credentials.credentials)
+            if files and self._scheme == "gs":
+                anonymous = anonymous or not files.credentials.credentials
             raise _as_said(failure, path, self._scheme, anonymous=anonymous) from None
 
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return failures.attempted(once, path=path)
         return None
-
-    def _filesystem(self, around: failures.Surroundings, path: str, *, anonymous: bool) -> Any:
-        """Return fsspec's file system of a path for this process."""
-        host = "" if self._scheme in _LOGINS else path.partition("://")[2].partition("/")[0]
-        try:
-            return _made(around, self._scheme, host, anonymous)
-        except ImportError as error:
-            login = _LOGINS.get(self._scheme)
-            how = to_install(login.package) if login else said(error)
-            message = f"reading {self._scheme}:// needs a package: {how}"
-            raise MissingDependencyError(message) from None
-        except ShardctlError:
-            raise
-        except Exception as error:
-            failure = error
-        raise _as_said(failure, path, self._scheme, anonymous=anonymous) from None
 
 
 # Where there were no credentials, so that buckets are read anonymously.

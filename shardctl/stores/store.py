@@ -40,9 +40,6 @@ class ByteSource(Protocol):
     def read(self, start: int, stop: int) -> bytes:
         """Return the bytes [start, stop); fewer only where a local file became shorter."""
 
-    def file(self) -> BinaryIO:
-        """Return it as a seekable file, for libraries that take one."""
-
 
 class Store(Protocol):
     """A place of files. Errors of the place are `DatasetError`s of one line, without credentials.
@@ -107,10 +104,6 @@ class RemoteSource:
             raise DatasetError(f"cannot read {name}: {len(data)} bytes came, not {stop - start}")
         return data
 
-    def file(self) -> BinaryIO:
-        """Return it as a seekable file, which is read in blocks."""
-        return io.BufferedReader(RangeFile(self), _BLOCK)
-
 
 class RangeFile(io.RawIOBase):
     """A seekable file over a source; each read is answered in full, as from a disk.
@@ -150,3 +143,8 @@ class RangeFile(io.RawIOBase):
         self._at += len(data)
         buffer[: len(data)] = data
         return len(data)
+
+
+def seekable(source: ByteSource) -> BinaryIO:
+    """Return a source as a seekable file, which is read in blocks, for libraries that take one."""
+    return io.BufferedReader(RangeFile(source), _BLOCK)

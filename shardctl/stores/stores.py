@@ -17,7 +17,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Generator, Iterable, Iterator
-from functools import cache, total_ordering
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeVar
 
@@ -135,10 +135,6 @@ class LocalSource:
         """Return the bytes [start, stop), fewer where the file became shorter."""
         self._file.seek(start)
         return self._file.read(stop - start)
-
-    def file(self) -> BinaryIO:
-        """Return the open file."""
-        return self._file
 
 
 class LocalStore:
@@ -273,7 +269,6 @@ A_SLASH_LOST = "a URL has two slashes, of which pathlib makes one: give it as te
 _PLAIN = "/!$&'()*+,;=:@~"  # what a path on the web has as it is, besides letters and digits
 
 
-@total_ordering
 class RemotePath:
     """A place behind a URL: `gs://bucket/mnist/3.0.1`, `hf://datasets/me/mnist`.
 
@@ -370,9 +365,6 @@ class RemotePath:
 
     def __eq__(self, other: object) -> bool:
         return str(self) == str(other) if isinstance(other, RemotePath) else NotImplemented
-
-    def __lt__(self, other: RemotePath) -> bool:
-        return str(self) < str(other) if isinstance(other, RemotePath) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(str(self))

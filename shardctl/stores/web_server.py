@@ -15,7 +15,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import unquote, urlsplit
 
 from shardctl.base.install import to_install
@@ -71,17 +71,14 @@ class WebServerStore:
             path=public_url(path), num_bytes=length, version=version and version + _mark(path)
         )
 
-    def is_folder(self, path: str) -> bool:
-        """Refuse: the folders of a web server cannot be listed."""
-        raise _unlisted(path)
+    def scan(self, folder: str) -> NoReturn:
+        """Refuse, as `is_folder` and `subfolders` do: folders of a web server cannot be listed."""
+        raise DatasetError(
+            f"cannot list {shown(folder)}: no folder of a web server is listed; name its files, a "
+            "layout file, or the folder that has dataset_info.json in it"
+        )
 
-    def scan(self, folder: str) -> Iterator[StoredFile]:
-        """Refuse, as `is_folder`."""
-        raise _unlisted(folder)
-
-    def subfolders(self, folder: str) -> list[str]:
-        """Refuse, as `is_folder`."""
-        raise _unlisted(folder)
+    is_folder = subfolders = scan
 
     def read(self, path: str, *, max_num_bytes: int) -> bytes:
         """Return the bytes of a small file, in one request; it needs no ranges."""
@@ -96,13 +93,6 @@ class WebServerStore:
         """Open a file; another version is refused when it is read."""
         versions: list[tuple[str, str]] = []
         yield RemoteSource(file, lambda start, stop: _range(file, start, stop, versions))
-
-
-def _unlisted(folder: str) -> DatasetError:
-    return DatasetError(
-        f"cannot list {shown(folder)}: no folder of a web server is listed; name its files, a "
-        "layout file, or the folder that has dataset_info.json in it"
-    )
 
 
 def version_of(headers: Headers) -> str:

@@ -16,7 +16,7 @@ from shardctl.order.file_formats import refuse_open_splits, resolved_spec
 from shardctl.records.arrow import pyarrow_module
 from shardctl.records.webdataset import Samples
 from shardctl.spec.reads import reads_of
-from shardctl.stores.store import StoredFile
+from shardctl.stores.store import StoredFile, seekable
 from shardctl.stores.stores import is_remote, store_of
 from shardctl.tfds.training.records import paths_of
 
@@ -101,7 +101,7 @@ class RecordFiles:
         parquet = pyarrow_module("pyarrow.parquet", "reading parquet files")
         file, _ = self._file(path, length)
         with store_of(path).open(file) as source:
-            return parquet.ParquetFile(source.file()).read_row_group(group)
+            return parquet.ParquetFile(seekable(source)).read_row_group(group)
 
     def _of_archive(self, path: str, length: int, record: int) -> dict[str, Any]:
         file, samples = self._file(path, length)
@@ -127,13 +127,13 @@ class RecordFiles:
         with store.open(file) as source:
             if self._form == "parquet":
                 parquet = pyarrow_module("pyarrow.parquet", "reading parquet files")
-                opened = parquet.ParquetFile(source.file())
+                opened = parquet.ParquetFile(seekable(source))
                 footer = opened.metadata
                 sizes = [footer.row_group(at).num_rows for at in range(footer.num_row_groups)]
                 types = {field.name: _type(field.type) for field in opened.schema_arrow}
                 found, places = footer.num_rows, (np.cumsum(sizes), types)
             else:
-                places = _samples(source.file(), path)
+                places = _samples(seekable(source), path)
                 found = len(places)
         if found != length:
             raise DatasetError(

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import shardctl
-from shardctl.saved.plan_file import plan_yaml
+from shardctl.files.documents import to_yaml
+from shardctl.saved.plan_file import plan_document
 from shardctl.saved.snapshot_file import snapshot_json, snapshot_yaml
 from shardctl.verbs.report.answer import NotShown
 
@@ -88,7 +89,7 @@ def test_what_is_said_of_the_order_now_counts() -> None:
 
 def test_plans_are_compared() -> None:
     resumed, later = (shardctl.resume("toy.yaml", consumed=consumed) for consumed in (5, 6))
-    Path("p5.yaml").write_text("".join(plan_yaml(resumed)))
+    Path("p5.yaml").write_text("".join(to_yaml(plan_document(resumed))))
     assert shardctl.diff("p5.yaml", resumed).equal
     assert shardctl.diff("p5.yaml", shardctl.read_plan("p5.yaml")).equal
     assert not shardctl.diff("p5.yaml", later).equal
@@ -167,7 +168,7 @@ def test_settings_without_a_dataset_read_that_of_the_snapshot_beside_them() -> N
 
 def test_plans_are_refused_by_name() -> None:
     plan = shardctl.resume("sub/toy.yaml", "train", {"block": 2}, consumed=3)
-    Path("plan.yaml").write_text("".join(plan_yaml(plan)))
+    Path("plan.yaml").write_text("".join(to_yaml(plan_document(plan))))
     with pytest.raises(shardctl.UsageError, match=r"'plan\.yaml' is a plan to resume; snapshots"):
         shardctl.compare_reports("a.yaml", "plan.yaml")
 

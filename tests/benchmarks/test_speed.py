@@ -22,7 +22,8 @@ import yaml
 
 import shardctl
 from shardctl import Dataset, ReadSettings, Split
-from shardctl.saved.plan_file import plan_json
+from shardctl.files.documents import to_json
+from shardctl.saved.plan_file import plan_document
 from tests.record_files import framed
 
 MILLION = 1_000_000
@@ -229,7 +230,7 @@ def test_lengths_take_no_longer_than_their_numbers(tmp_path: Path) -> None:
 def test_a_plan_of_a_million_instructions(tmp_path: Path) -> None:
     layout(tmp_path, 10**9, MILLION)
     plan = shardctl.resume(tmp_path / "big.yaml", "train", consumed=500)
-    (tmp_path / "plan").write_text("".join(plan_json(plan)))
+    (tmp_path / "plan").write_text("".join(to_json(plan_document(plan))))
     first = json.dumps([{"filename": "d-0000001", "split": "train", "skip": 0, "take": 10}] * 10**5)
     ours, theirs = best(
         lambda: shardctl.read_plan(tmp_path / "plan"), lambda: json.loads(first), rounds=2

@@ -46,7 +46,7 @@ def test_a_layout_keeps_what_was_counted(folder: Path, shardctl: Shardctl) -> No
     assert shardctl("layout", "-d", "data", "-o", "layout.yaml").exit_code == 0
 
     def read(ref: str) -> Dataset:
-        return read_dataset([ref], env={}, cwd=folder)
+        return read_dataset([ref], cwd=folder)
 
     assert read("layout.yaml").is_counted
     assert read("layout.yaml").fingerprint == read("data").fingerprint

@@ -112,7 +112,11 @@ def test_a_file_format_is_one_of_those_of_tfds_or_one_that_is_counted() -> None:
     assert set(RECORD_FORMATS) == {*FILE_FORMATS, *counted}
     nearest = {"MDS": "mds", "webdatase": "webdataset"}
     for take, known, lead in (
-        (fields.tfds_file_format, FILE_FORMATS, "; TFDS has: "),
+        (
+            lambda value: fields.file_format(value, FILE_FORMATS, "TFDS has"),
+            FILE_FORMATS,
+            "; TFDS has: ",
+        ),
         (fields.file_format, RECORD_FORMATS, "; there are: "),
     ):
         assert [take(name) for name in known] == [*known]

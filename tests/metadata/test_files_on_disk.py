@@ -49,7 +49,7 @@ def test_a_dataset_tfds_wrote_has_no_problems_and_its_sizes(tmp_path: Path, num_
         found = check_files(dataset)
         assert found.problems == ()
         assert found.present == any(split.num_shards for split in dataset.splits)
-        for split in with_disk_bytes(dataset).splits:
+        for split in with_disk_bytes(dataset, check_files(dataset)).splits:
             paths = [Path(*map(str, split.location(i))) for i in range(split.num_shards)]
             sizes = tuple(os.path.getsize(path) for path in paths)
             assert (split.shard_bytes or ()) == sizes
@@ -80,7 +80,8 @@ def test_a_file_of_another_count_says_both_counts(toy: Path) -> None:
         "'toy-train.tfrecord-00000-of-00004' is one of 4; the metadata has 3 shards of split "
         "'train'",
     ]
-    sizes = with_disk_bytes(read_tfds_folder(toy)).split("train").shard_bytes
+    there = read_tfds_folder(toy)
+    sizes = with_disk_bytes(there, check_files(there)).split("train").shard_bytes
     assert [size is None for size in sizes or ()] == [False, False, True]
 
 
@@ -122,7 +123,7 @@ def test_files_of_another_size_than_the_metadata_says(toy: Path) -> None:
 
 
 def test_files_that_were_counted_are_those_that_were_chosen(toy: Path) -> None:
-    pattern = read_dataset([toy / "toy-train.tfrecord-*"], env={}, cwd=toy)
+    pattern = read_dataset([toy / "toy-train.tfrecord-*"], cwd=toy)
     layout = replace(pattern, origin=COUNTED_LAYOUT)
     (toy / "toy-test.tfrecord-00000-of-00001").touch()
     assert check_files(pattern).problems == ()
@@ -198,7 +199,7 @@ def test_a_dataset_without_files_here_has_no_problems_until_look_alikes_are(bare
         assert dataset is not None
         found = check_files(dataset)
         assert (found.present, found.problems) == (False, ())
-        assert with_disk_bytes(dataset) is dataset
+        assert with_disk_bytes(dataset, check_files(dataset)) is dataset
     (bare / "toy-train.tfrecord-00000-of-00004").touch()
     found = check_files(read_tfds_folder(bare))
     assert not found.present

@@ -16,8 +16,7 @@ from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.files.documents import to_json, to_yaml
-from shardctl.metadata.index.answer import index_document
-from shardctl.metadata.index.index import index
+from shardctl.metadata.index.index import index, index_document
 from shardctl.metadata.layouts import (
     LAYOUT_KEYS,
     SPLIT_KEYS,

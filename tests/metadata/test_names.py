@@ -8,6 +8,7 @@ import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -15,6 +16,7 @@ from shardctl.errors import DatasetError
 from shardctl.metadata import names as module
 from shardctl.metadata.names import (
     CATALOG,
+    DataDirs,
     DatasetName,
     catalog_dataset,
     catalog_names,
@@ -68,21 +70,26 @@ def test_camel_case_becomes_the_snake_case_of_tfds(text: str) -> None:
 # Data dirs.
 
 
+def dirs_in(env: dict[str, str], given: Any, project: Project) -> DataDirs:
+    with mock.patch.dict(os.environ, env):
+        return data_dirs(given, project)
+
+
 def test_data_dirs_are_in_the_order_they_are_searched(tmp_path: Path) -> None:
     env = {"HOME": "/home/me", "TFDS_DATA_DIR": "~/tfds"}
     expected = [str(tmp_path), "/home/me/tfds", "/home/me/tensorflow_datasets"]
     project = Project(data_dir=str(tmp_path))
-    dirs = data_dirs(tmp_path, env, Project(data_dir="/other"))
-    assert list(map(str, dirs)) == list(dirs.named_by) == expected
-    assert list(dirs.named_by.values()) == ["option", "environment", "default"]
-    assert next(iter(data_dirs(None, env, project).named_by.values())) == "file"
-    assert list(map(str, data_dirs(None, env, project))) == expected
-    assert list(map(str, data_dirs(None, env, Project()))) == expected[1:]
-    assert list(map(str, data_dirs(None, {"HOME": "/home/me"}, Project()))) == expected[2:]
+    dirs = dirs_in(env, tmp_path, Project(data_dir="/other"))
+    assert list(map(str, dirs)) == list(dirs.sources) == expected
+    assert [kind for kind, _ in dirs.sources.values()] == ["option", "environment", "default"]
+    assert next(iter(dirs_in(env, None, project).sources.values()))[0] == "file"
+    assert list(map(str, dirs_in(env, None, project))) == expected
+    assert list(map(str, dirs_in(env, None, Project()))) == expected[1:]
+    assert list(map(str, dirs_in({"HOME": "/home/me"}, None, Project()))) == expected[2:]
     (tmp_path / "tensorflow_datasets").mkdir()
-    once = data_dirs("~/tensorflow_datasets", {"HOME": str(tmp_path)}, Project())
+    once = dirs_in({"HOME": str(tmp_path)}, "~/tensorflow_datasets", Project())
     assert list(once) == [tmp_path / "tensorflow_datasets"]
-    assert list(once.named_by.values()) == ["option"]
+    assert [kind for kind, _ in once.sources.values()] == ["option"]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +104,7 @@ def test_a_data_dir_that_cannot_be_searched_is_refused_by_name(
     given: str | None, variable: str | None, project: str | None, error: str
 ) -> None:
     env = {"HOME": "/home/me"} | ({"TFDS_DATA_DIR": variable} if variable else {})
-    dirs = data_dirs(given, env, Project(path=Path("/project/shardctl.yaml"), data_dir=project))
+    dirs = dirs_in(env, given, Project(path=Path("/project/shardctl.yaml"), data_dir=project))
     with pytest.raises(DatasetError, match=f"^{re.escape(error)}"):
         find_dataset(dirs, DatasetName(name="toy"))
     assert list(dirs.local())[-1] == Path("/home/me/tensorflow_datasets")
@@ -105,7 +112,7 @@ def test_a_data_dir_that_cannot_be_searched_is_refused_by_name(
 
 def test_a_folder_before_a_remote_one_may_hold_the_dataset(tmp_path: Path) -> None:
     folder = build_dataset(tmp_path, with_files=False)
-    dirs = data_dirs(tmp_path, {"HOME": "/home/me", "TFDS_DATA_DIR": "no://bucket"}, Project())
+    dirs = dirs_in({"HOME": "/home/me", "TFDS_DATA_DIR": "no://bucket"}, tmp_path, Project())
     assert find_dataset(dirs, DatasetName(name="toy")) == folder
     with pytest.raises(DatasetError, match="unknown scheme"):
         find_dataset(dirs, DatasetName(name="mnist"))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import itertools
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import strategies as st
@@ -42,15 +44,16 @@ def home(tmp_path: Path) -> Path:
 
 
 def read(*refs: str, home: Path, cwd: Path | None = None, **env: str) -> Dataset:
-    return read_dataset(refs, env={"HOME": str(home), **env}, cwd=cwd or home)
+    with mock.patch.dict(os.environ, {"HOME": str(home), **env}):
+        return read_dataset(refs, cwd=cwd or home)
 
 
 def choose(
     *refs: str, home: Path, cwd: Path | None = None, data_dir: Path | None = None, **env: str
 ) -> ChosenDataset:
-    env, cwd = {"HOME": str(home), **env}, cwd or home
-    project = find_project(cwd)
-    return choose_dataset(refs, project=project, data_dir=data_dir, env=env, cwd=cwd)
+    cwd = cwd or home
+    with mock.patch.dict(os.environ, {"HOME": str(home), **env}):
+        return choose_dataset(refs, project=find_project(cwd), data_dir=data_dir, cwd=cwd)
 
 
 def refusal(*refs: str, home: Path, cwd: Path | None = None, **env: str) -> str:
@@ -120,7 +123,7 @@ def name_check(tmp_path: Path) -> Any:
         except tfds.core.registered.DatasetNotFoundError:
             builder = None
         try:
-            ours = read_dataset([ref], data_dir=root, env={"HOME": "/none"}, cwd=tmp_path)
+            ours = read_dataset([ref], data_dir=root, cwd=tmp_path)
         except DatasetError:
             assert builder is None
         else:
@@ -206,7 +209,7 @@ class TestRemote:
 
         def answer(ref: str, place: str) -> str:
             try:
-                found = read_dataset([ref], data_dir=place, env={"HOME": "/nobody"}, cwd=home)
+                found = read_dataset([ref], data_dir=place, cwd=home)
             except DatasetError as error:
                 return str(error).replace(place, "")
             return f"{found.title} in {str(found.data_dir).replace(place, '')}"
@@ -229,15 +232,8 @@ class TestRemote:
     def test_nothing_is_asked_of_a_network_where_disks_alone_may_be(self, home: Path) -> None:
         there = in_memory(home / "tensorflow_datasets")
         for refs, env in (([f"{there}/toy/1.0.0"], {}), (["other"], {"TFDS_DATA_DIR": there})):
-            with pytest.raises(DatasetError):
-                choose_dataset(
-                    refs,
-                    project=Project(),
-                    data_dir=None,
-                    env={"HOME": "/nobody", **env},
-                    cwd=home,
-                    on_disk=True,
-                )
+            with pytest.raises(DatasetError), mock.patch.dict(os.environ, env):
+                choose_dataset(refs, project=Project(), data_dir=None, cwd=home, on_disk=True)
 
 
 ref_texts = st.text(max_size=30) | st.lists(
@@ -253,9 +249,9 @@ class TestChoice:
         config.write_text("dataset: toy:1.2.0")
         ref = "other/plain"
         chosen = choose("toy", home=home, cwd=work, SHARDCTL_DATASET=ref)
-        assert (chosen.dataset.title, chosen.note, chosen.by) == ("toy:1.10.0", None, "option")
+        assert (chosen.dataset.title, chosen.note, chosen.source) == ("toy:1.10.0", None, "option")
         chosen = choose(home=home, cwd=work, SHARDCTL_DATASET=ref)
-        assert (chosen.dataset.title, chosen.by) == ("other/plain:1.0.0", "environment")
+        assert (chosen.dataset.title, chosen.source) == ("other/plain:1.0.0", "environment")
         assert choose(home=home, cwd=work).dataset.title == "toy:1.2.0"
         config.unlink()
         assert choose(home=home, cwd=work, SHARDCTL_DATASET="").dataset.title == "folder:1.0.0"
@@ -276,12 +272,10 @@ class TestChoice:
 
     def test_a_fallback_replaces_the_default_alone(self, home: Path) -> None:
         named = NamedDataset(refs=("toy:1.2.0",), folder=home, said_by="order.yaml")
-        env = {"HOME": str(home)}
 
         def title(*refs: str, project: Project) -> tuple[str, str | None]:
-            chosen = choose_dataset(
-                refs, project=project, data_dir=None, env=env, cwd=home, fallback=named
-            )
+            with mock.patch.dict(os.environ, {"HOME": str(home)}):
+                chosen = choose_dataset(refs, project=project, cwd=home, fallback=named)
             return chosen.dataset.title, chosen.note
 
         assert title(project=Project()) == ("toy:1.2.0", None)
@@ -389,7 +383,7 @@ def test_several_folders_read_as_tfds_reads_them(tmp_path: Path, num_cases: int)
             )
             for splits, template in parts
         ]
-        ours = read_dataset([str(folder) for folder in folders], env={}, cwd=tmp_path)
+        ours = read_dataset([str(folder) for folder in folders], cwd=tmp_path)
         theirs = tfds.builder_from_directories([str(folder) for folder in folders]).info
         assert {
             split.name: (

@@ -10,7 +10,7 @@ import pytest
 
 from shardctl.errors import MissingDependencyError
 from shardctl.records import array_record
-from shardctl.records.array_record import ArrayRecord, read_array_record
+from shardctl.records.array_record import count_array_record, read_array_record
 from shardctl.records.contents import FileContents
 from tests.byte_sources import far
 
@@ -149,12 +149,12 @@ def test_the_footer_of_a_file_far_away_is_fetched_alone(
         writer.write(b"%d" % index * 9)
     writer.close()
     source = far(path.read_bytes())
-    found = ArrayRecord().count(source)
+    found = count_array_record(source)
     assert (found.num_records, found.damage, found.checked) == (count, None, "framing")
     assert found.num_bytes_read <= source.num_bytes_read
     if count == 200_000:
         assert source.num_bytes_read < source.num_bytes / 2
     report: list[int] = []
-    checked = ArrayRecord().count(far(path.read_bytes()), checksums=True, report=report.append)
+    checked = count_array_record(far(path.read_bytes()), checksums=True, report=report.append)
     assert (checked.num_records, checked.damage, checked.checked) == (count, None, "checksums")
     assert sum(report) == source.num_bytes

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from shardctl.errors import MissingDependencyError
-from shardctl.records.arrow import Arrow
+from shardctl.records.arrow import count_arrow
 from shardctl.records.contents import FileContents
 from tests.byte_sources import RECORDED, far, near
 from tests.cases import FUZZ, counted, fuzzed, in_this_run, random_of_a_fuzz_run, some
@@ -32,7 +32,7 @@ def written(*lengths: int, footer: bool = False, **options: Any) -> bytes:
 
 
 def read(data: bytes, **options: Any) -> FileContents:
-    return Arrow().count(near(data), **options)
+    return count_arrow(near(data), **options)
 
 
 def rows_by_pyarrow(data: bytes) -> int | None:
@@ -82,7 +82,7 @@ def test_any_batches_are_counted(options: dict[str, Any]) -> None:
         for source in (near(data), far(data)):
             for checksums in (True, False):
                 report: list[int] = []
-                found = Arrow().count(source, checksums=checksums, report=report.append)
+                found = count_arrow(source, checksums=checksums, report=report.append)
                 assert (found.num_records, found.damage) == (sum(lengths), None)
                 assert found.num_bytes == len(data)
         assert sum(lengths) == rows_by_pyarrow(data)
@@ -93,7 +93,7 @@ def test_any_batches_are_counted(options: dict[str, Any]) -> None:
 def test_bodies_are_not_read(footer: bool) -> None:
     data = written(400_000, 400_000, 400_000, footer=footer)
     source = near(data)
-    found = Arrow().count(source)
+    found = count_arrow(source)
     assert found.num_records == 1_200_000
     assert source.num_bytes_read == found.num_bytes_read < 400_000 < len(data) / 30
 
@@ -134,14 +134,14 @@ def test_the_first_bad_message_and_the_rows_before_it_are_named() -> None:
 
 _READ_ALL_CHANGES = """
 import random, sys
-from shardctl.records.arrow import Arrow
+from shardctl.records.arrow import count_arrow
 from tests.byte_sources import near
 data, rng = sys.stdin.buffer.read(), random.Random(15)
 for _ in range(int(sys.argv[1])):
     damaged = bytearray(data)
     for _ in range(rng.randrange(1, 4)):
         damaged[rng.randrange(len(data))] = rng.randrange(256)
-    Arrow().count(near(bytes(damaged)), checksums=True)
+    count_arrow(near(bytes(damaged)), checksums=True)
 """
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from shardctl.records.contents import FileContents
-from shardctl.records.mds import MDS
+from shardctl.records.mds import count_mds
 from tests.byte_sources import RECORDED, far, near
 from tests.cases import counted, some
 
@@ -34,7 +34,7 @@ def shard(*samples: bytes) -> bytes:
 
 
 def read(data: bytes, **options: Any) -> FileContents:
-    return MDS().count(near(data), **options)
+    return count_mds(near(data), **options)
 
 
 def recorded() -> list[tuple[Path, int]]:
@@ -55,7 +55,7 @@ def test_what_its_library_wrote(path: Path, expected: int) -> None:
     for checksums in (True, False):
         for source in (near(data), far(data)):
             report: list[int] = []
-            found = MDS().count(source, checksums=checksums, report=report.append)
+            found = count_mds(source, checksums=checksums, report=report.append)
             assert (found.num_records, found.damage) == (expected, None)
             assert found.num_bytes == len(data)
             assert found.num_bytes_read <= len(data)
@@ -79,7 +79,7 @@ def test_a_shard_that_is_cut_off_anywhere_is_named(
     assert read(data, checksums=checksums).num_records == 40
     for cut in counted(range(len(data))):
         for source in (near(data[:cut]), far(data[:cut])):
-            assert some(MDS().count(source, checksums=checksums).damage).text, cut
+            assert some(count_mds(source, checksums=checksums).damage).text, cut
     assert read(data + b"x", checksums=checksums).damage is not None
 
 
@@ -110,12 +110,12 @@ def test_offsets_are_followed_with_checksums() -> None:
 def test_little_of_a_large_shard_is_read() -> None:
     data = shard(*(b"x" * 1000 for _ in range(20_000)))
     for source in (near(data), far(data)):
-        found = MDS().count(source)
+        found = count_mds(source)
         assert found.num_records == 20_000
         assert source.num_bytes_read == found.num_bytes_read < 200_000
     packed = gzip.compress(data, 1)
     source = near(packed)
-    assert MDS().count(source).num_records == 20_000
+    assert count_mds(source).num_records == 20_000
     assert source.num_bytes_read < (1 << 18)
 
 

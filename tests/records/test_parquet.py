@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from shardctl.errors import MissingDependencyError
-from shardctl.records.arrow import Parquet
+from shardctl.records.arrow import count_parquet
 from shardctl.records.contents import FileContents
 from tests.byte_sources import far
 
@@ -31,7 +31,7 @@ def written(*, checksums: bool, group: int = 100) -> bytes:
 
 
 def read(data: bytes, **options: Any) -> FileContents:
-    return Parquet().count(far(data), **{"checksums": True, **options})
+    return count_parquet(far(data), **{"checksums": True, **options})
 
 
 @pytest.mark.parametrize("checksums", [True, False])
@@ -105,14 +105,14 @@ def test_the_first_bad_row_is_named() -> None:
 
 _READ_ALL_FLIPS = """
 import sys
-from shardctl.records.arrow import Parquet
+from shardctl.records.arrow import count_parquet
 from tests.byte_sources import far
 data = sys.stdin.buffer.read()
 for byte in range(len(data) - 360, len(data)):
     for mask in (1, 2, 4, 8, 32, 64, 96, 255):
         damaged = bytearray(data)
         damaged[byte] ^= mask
-        Parquet().count(far(bytes(damaged)), checksums=True)
+        count_parquet(far(bytes(damaged)), checksums=True)
 """
 
 
@@ -162,11 +162,11 @@ def test_the_footer_of_a_file_far_away_is_fetched_alone() -> None:
     parquet.write_table(table, sink, compression="none", row_group_size=500)
     for content, expected in ((data, NUM_ROWS), (sink.getvalue(), 5000)):
         source, report = far(content), list[int]()
-        found = Parquet().count(source, report=report.append)
+        found = count_parquet(source, report=report.append)
         assert (found.num_records, found.damage) == (expected, None)
         assert found.num_bytes_read == source.num_bytes_read == sum(report)
         assert found.num_bytes_read <= min(len(content), 256 << 10)
-        checked = Parquet().count(far(content), checksums=True)
+        checked = count_parquet(far(content), checksums=True)
         assert (checked.num_records, checked.damage) == (expected, None)
 
 

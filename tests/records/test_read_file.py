@@ -8,6 +8,7 @@ import os
 import random
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,7 @@ import pytest
 from shardctl.base.tfds_rules import FILE_FORMATS
 from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import FileContents, refused
-from shardctl.records.read_file import (
-    FORMATS,
-    count_file,
-    format_of,
-    read_record_file,
-    why_not_read,
-)
+from shardctl.records.read_file import FORMATS, count_file, format_of, why_not_read
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of
 from tests.byte_sources import far, near
@@ -30,6 +25,11 @@ from tests.cases import counted, some
 from tests.golden import assert_answers
 from tests.record_files import framed
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
+
+
+def read(path: Path | str, file_format: str, *, checksums: bool = True) -> FileContents:
+    file = StoredFile(path=str(path), num_bytes=0)
+    return count_file(file, file_format, checksums=checksums, listed=False)
 
 
 @pytest.mark.parametrize("file_format", WRITABLE_FORMATS)
@@ -41,12 +41,12 @@ def test_each_format_holds_what_was_written(
     lengths = [0, 1, 40, 100]
     folder = build_dataset(tmp_path, splits={"train": lengths}, file_format=file_format)
     files = sorted(folder.glob("toy-train*"))
-    found = [read_record_file(str(file), file_format, checksums=checksums) for file in files]
+    found = [read(file, file_format, checksums=checksums) for file in files]
     assert [(contents.num_records, contents.damage) for contents in found] == [
         (length, None) for length in lengths
     ]
     files[3].write_bytes(files[3].read_bytes()[:-9])
-    cut = read_record_file(str(files[3]), file_format, checksums=checksums)
+    cut = read(files[3], file_format, checksums=checksums)
     assert cut.damage is not None
     assert cut.num_records == (99 if file_format == "tfrecord" else None)
 
@@ -61,7 +61,7 @@ def test_what_is_no_file_is_not_opened(tmp_path: Path, file_format: str) -> None
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(str(tmp_path / "socket"))
         found = {
-            name: read_record_file(str(tmp_path / name), file_format).damage
+            name: read(tmp_path / name, file_format).damage
             for name in ("fifo", "folder", "nowhere", "round", "device", "socket", "none")
         }
     assert {name: damage and (damage.kind, damage.text) for name, damage in found.items()} == {
@@ -84,7 +84,7 @@ def test_a_fifo_that_takes_the_place_of_a_file_is_not_waited_for(
     path.unlink()
     os.mkfifo(path)
     monkeypatch.setattr(os, "stat", lambda name: status)
-    damage = some(read_record_file(str(path), "tfrecord").damage)
+    damage = some(read(path, "tfrecord").damage)
     assert damage.kind == "not-a-file"
 
 
@@ -97,9 +97,9 @@ def test_a_file_that_the_system_cannot_open_or_read(
     path = tmp_path / "records"
     path.write_bytes(framed(b"a"))
     monkeypatch.setattr(os, "open", refuse)
-    damage = some(read_record_file(str(path), "tfrecord").damage)
+    damage = some(read(path, "tfrecord").damage)
     assert (damage.kind, damage.text) == ("unreadable", "Input/output error")
-    damage = some(read_record_file("a\0b", "tfrecord").damage)
+    damage = some(read("a\0b", "tfrecord").damage)
     assert damage.kind == "unreadable"
 
 
@@ -145,7 +145,7 @@ def test_what_a_format_did_not_expect_is_damage(
     def fail(*arguments: object, **options: object) -> FileContents:
         raise RuntimeError("the library\nsays so")
 
-    monkeypatch.setattr(FORMATS["tfrecord"], "count", fail)
+    monkeypatch.setitem(FORMATS, "tfrecord", replace(FORMATS["tfrecord"], count=fail))
     (tmp_path / "records").write_bytes(framed(b"a"))
     damage = some(count_file(stored(tmp_path / "records"), "tfrecord").damage)
     assert damage.kind == "unreadable"

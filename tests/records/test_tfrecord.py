@@ -15,7 +15,7 @@ import pytest
 from shardctl.records import streams as window
 from shardctl.records import tfrecord
 from shardctl.records.contents import FileContents
-from shardctl.records.tfrecord import TFRecord
+from shardctl.records.tfrecord import count_tfrecord
 from shardctl.stores.stores import LocalSource
 from tests.cases import FUZZ, add_cases, counted, fuzzed, random_of_a_fuzz_run, some
 from tests.record_files import (
@@ -42,10 +42,8 @@ def read(data: bytes, *, checksums: bool = True) -> FileContents:
 
 
 def blocks_of(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    for name in ("_AHEAD", "_FIRST", "_REMOTE_AHEAD", "_REMOTE_FIRST"):
-        monkeypatch.setattr(window, name, size)
-    for name in ("_NEAR", "_REMOTE_NEAR", "_REMOTE_HEADER"):
-        monkeypatch.setattr(window, name, size // 4)
+    for name in ("_LOCAL", "_REMOTE"):
+        monkeypatch.setattr(window, name, (size, size // 4, size // 4, size))
     monkeypatch.setattr(tfrecord, "_PIECE", size)
 
 
@@ -280,5 +278,5 @@ def test_a_file_that_grows_is_read_up_to_the_size_that_it_had() -> None:
         file.write(SMALL + b"more")
         source = LocalSource(file, "records", len(SMALL))
         for checksums in (True, False):
-            found = TFRecord().count(source, checksums=checksums)
+            found = count_tfrecord(source, checksums=checksums)
             assert (found.num_records, found.damage) == (3, None)

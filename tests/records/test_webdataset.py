@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shardctl.records.contents import FileContents
-from shardctl.records.webdataset import Samples, WebDataset
+from shardctl.records.webdataset import Samples, count_webdataset
 from tests.byte_sources import RECORDED, far, near
 from tests.cases import FUZZ, add_cases, counted, fuzzed, random_of_a_fuzz_run
 from tests.golden import assert_evaluated
@@ -19,7 +19,7 @@ NAMES = [f"part/{index:04d}.{suffix}" for index in range(20) for suffix in ("jpg
 
 
 def read(data: bytes, **options: Any) -> FileContents:
-    return WebDataset().count(near(data), **options)
+    return count_webdataset(near(data), **options)
 
 
 def said(found: FileContents) -> str:
@@ -55,7 +55,7 @@ def check_beside_webdataset(rng: random.Random) -> None:
 
 
 def far_is_near(data: bytes, found: FileContents) -> bool:
-    there = WebDataset().count(far(data))
+    there = count_webdataset(far(data))
     return (there.num_records, there.damage) == (found.num_records, found.damage)
 
 
@@ -114,7 +114,7 @@ def test_a_packed_archive_that_is_cut_off_or_changed_is_named() -> None:
 def test_large_members_far_away_are_jumped_over() -> None:
     data = archive([f"{index}.bin" for index in range(6)], size=20_000_000)
     source = far(data)
-    found = WebDataset().count(source)
+    found = count_webdataset(source)
     assert (found.num_records, found.damage) == (6, None)
     assert source.num_bytes_read < len(data) / 10
     assert found.num_bytes_read <= source.num_bytes_read

@@ -20,15 +20,14 @@ from hypothesis import strategies as st
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.files.documents import to_csv
+from shardctl.files.documents import Document, to_csv, to_json, to_yaml
 from shardctl.saved import resume_plan as plans
 from shardctl.saved.plan_file import (
     call_record,
     digest_of,
     instruction_rows,
     parse_plan,
-    plan_json,
-    plan_yaml,
+    plan_document,
     read_call,
     read_instructions,
     read_plan,
@@ -46,7 +45,7 @@ from tests.verbs.resume.resume_cases import TOY
 
 BUFFERED = ReadSettings(buffer=3, buffer_seed=1, epochs=2, shuffle_seed=4, batch=2)
 UNSEEDED = ReadSettings(buffer=3, epochs=2, shuffle_seed=4)
-WRITERS: list[Callable[[ResumePlan], Any]] = [plan_json, plan_yaml]
+WRITERS: list[Callable[[Document], Any]] = [to_json, to_yaml]
 PLANS = {
     "exact": resume(TOY, "train", ReadSettings(shuffle_seed=4, epochs=3), consumed=5),
     "exactly once": resume(TOY, "train+test", BUFFERED, consumed=6, mode="exactly-once"),
@@ -72,8 +71,8 @@ PLANS = {
 each_plan = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 
 
-def text_of(plan: ResumePlan, write: Callable[[ResumePlan], Any] = plan_json) -> str:
-    return "".join(write(plan))
+def text_of(plan: ResumePlan, write: Callable[[Document], Any] = to_json) -> str:
+    return "".join(write(plan_document(plan)))
 
 
 def parsed(data: bytes | str) -> ResumePlan:
@@ -95,7 +94,7 @@ def test_a_plan_comes_back_as_it_was(plan: ResumePlan, tmp_path: Path) -> None:
         found = read_comparable(tmp_path / "plan")
         assert isinstance(found, PlanListing)
         assert found.dataset == plan.dataset
-    assert json.loads(text_of(plan)) == yaml.safe_load(text_of(plan, plan_yaml))
+    assert json.loads(text_of(plan)) == yaml.safe_load(text_of(plan, to_yaml))
 
 
 def test_the_digest_is_that_of_every_field() -> None:

@@ -13,10 +13,11 @@ import yaml
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
+from shardctl.files.documents import to_json, to_yaml
 from shardctl.metadata.reference import read_dataset
 from shardctl.metadata.seen_file import read_seen
 from shardctl.order.file_formats import resolved_spec
-from shardctl.saved.plan_file import instruction_rows, parse_plan, plan_json, plan_yaml, read_plan
+from shardctl.saved.plan_file import instruction_rows, parse_plan, plan_document, read_plan
 from shardctl.saved.resume_plan import PlanListing, ResumePlan, calls_chained
 from shardctl.saved.snapshot import Snapshot
 from shardctl.saved.snapshot_file import read_comparable, snapshot_json, snapshot_yaml
@@ -34,7 +35,7 @@ SNAPSHOTS = Path(__file__).parent / "snapshot"
 
 
 def read(*refs: str) -> Dataset:
-    return read_dataset([str(FOLDER / ref) for ref in refs], env={}, cwd=FOLDER)
+    return read_dataset([str(FOLDER / ref) for ref in refs], cwd=FOLDER)
 
 
 TOY = read("layout.yaml")
@@ -131,9 +132,9 @@ def test_a_plan_is_the_text_of_its_file_and_compares_with_today(name: str, tmp_p
         for record in part["file_instructions"]
     ]
     assert [list(row) for row in instruction_rows(found).rows()] == records
-    for write in (plan_json, plan_yaml):
-        assert parse_plan("".join(write(found)).encode(), source="plan") == found
-    (tmp_path / "today.json").write_text("".join(plan_json(made_today(name))))
+    for write in (to_json, to_yaml):
+        assert parse_plan("".join(write(plan_document(found))).encode(), source="plan") == found
+    (tmp_path / "today.json").write_text("".join(to_json(plan_document(made_today(name)))))
     then, now = listing(FOLDER / name), listing(tmp_path / "today.json")
     diff = diff_plans(then, now, labels=("then", "now"))
     assert (diff.equal, diff.changes) == (True, ())

@@ -13,7 +13,7 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.stores.concurrently import as_answered, concurrently
-from shardctl.stores.store import RemoteSource, StoredFile
+from shardctl.stores.store import RemoteSource, StoredFile, seekable
 from tests.children import start
 
 
@@ -118,32 +118,32 @@ def test_a_random_walk_through_the_file_is_as_on_a_disk() -> None:
 
     choose = random.Random(3)
     fetched, expected = Fetched(DATA), io.BytesIO(DATA)
-    seekable = fetched.source.file()
+    file = seekable(fetched.source)
     for _ in range(300):
         if choose.random() < 0.5:
             whence = choose.randrange(3)
             offset = choose.randrange(0, len(DATA)) * (-1 if whence == 2 else 1) // (1 + whence % 2)
             if whence == 1:
                 offset = choose.randrange(0, 100)
-            assert seekable.seek(offset, whence) == expected.seek(offset, whence)
+            assert file.seek(offset, whence) == expected.seek(offset, whence)
         size = choose.choice([0, 1, 8, 4096, 70_000, 300_000])
-        assert seekable.read(size) == expected.read(size)
-        assert seekable.tell() == expected.tell()
+        assert file.read(size) == expected.read(size)
+        assert file.tell() == expected.tell()
 
 
 def test_a_footer_is_one_request() -> None:
     fetched = Fetched(DATA)
-    seekable = fetched.source.file()
-    size = seekable.seek(0, 2)
-    seekable.seek(size - 65_536)  # as pyarrow does
-    seekable.read(65_536)
+    file = seekable(fetched.source)
+    size = file.seek(0, 2)
+    file.seek(size - 65_536)  # as pyarrow does
+    file.read(65_536)
     assert fetched.ranges == [(size - 65_536, size)]
 
 
 def test_reading_on_and_on_takes_blocks() -> None:
     fetched = Fetched(DATA)
-    seekable = fetched.source.file()
-    read = b"".join(iter(lambda: seekable.read(1000), b""))
+    file = seekable(fetched.source)
+    read = b"".join(iter(lambda: file.read(1000), b""))
     assert read == DATA
     assert len(fetched.ranges) <= len(DATA) // (128 << 10) + 1
 

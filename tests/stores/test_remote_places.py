@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError, NotThereError
-from shardctl.stores.store import StoredFile
+from shardctl.stores.store import StoredFile, seekable
 from shardctl.stores.stores import store_of
 from tests.stores.fault_server import Faults
 from tests.stores.servers import RemotePlace, lead_to, status
@@ -79,7 +79,7 @@ def test_a_folder_is_listed_and_its_files_are_read(place: RemotePlace) -> None:
 def test_ranges_are_the_bytes_of_the_file_also_as_from_a_disk(place: RemotePlace) -> None:
     place.put("ranges/a.bin", DATA)
     file = status(place.url("ranges/a.bin"))
-    with store_of(file.path).open(file) as source, source.file() as seekable:
+    with store_of(file.path).open(file) as source, seekable(source) as read:
         assert source.local_path is None
         assert source.num_bytes == len(DATA)
         assert source.read(0, 1) == DATA[:1]
@@ -88,13 +88,13 @@ def test_ranges_are_the_bytes_of_the_file_also_as_from_a_disk(place: RemotePlace
         assert source.read(7, 7) == source.read(9, 3) == b""
         assert source.read(len(DATA), len(DATA) + 1) == b""
         assert source.read(0, len(DATA)) == DATA
-        assert seekable.seek(-8, 2) == len(DATA) - 8
-        assert seekable.read(100) == DATA[-8:]
-        assert seekable.read() == b""
-        seekable.seek(1000)
-        assert seekable.read(300_000) == DATA[1000:301_000]
-        assert seekable.tell() == 301_000
-        assert seekable.read() == DATA[301_000:]
+        assert read.seek(-8, 2) == len(DATA) - 8
+        assert read.read(100) == DATA[-8:]
+        assert read.read() == b""
+        read.seek(1000)
+        assert read.read(300_000) == DATA[1000:301_000]
+        assert read.tell() == 301_000
+        assert read.read() == DATA[301_000:]
 
 
 def test_a_file_that_was_replaced_since_it_was_listed_is_refused(place: RemotePlace) -> None:

@@ -17,7 +17,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.draw.tables import PLAIN, Screen
 from shardctl.files.documents import to_csv, to_json, to_yaml
-from shardctl.metadata.index.answer import Index, IndexedSplit
+from shardctl.metadata.index.index import Index, IndexedSplit
 from shardctl.metadata.index.names import NameProblem
 from shardctl.metadata.index.tfds_metadata import TfdsMetadata, TfdsSplit
 from shardctl.metadata.layouts import BrokenFile

@@ -119,17 +119,13 @@ def dataset_and_refs(
     if chosen.note is not None and is_read:
         say(chosen.note)
     warn(chosen.dataset.notes)
-    _look_up_others(options, project)
-    return chosen
-
-
-def _look_up_others(options: DatasetOptions, project: Project) -> None:
     # Datasets in stages are looked up where the command looks its own up.
     data_dir = project.data_dir if options.data_dir is None else options.data_dir
     if data_dir is not None or options.no_cache:
         from shardctl.api.arguments import look_up_in
 
         look_up_in(data_dir, cache=not options.no_cache)
+    return chosen
 
 
 def refuse_no_spec(spec: str | None, source: DatasetOptions) -> None:
@@ -289,14 +285,13 @@ def dataset_of_plan(plan: ResumePlan, options: DatasetOptions, path: str) -> Cho
     It is looked for where the file at `path` says that it was, then where its files lay, else by
     its name.
     """
-    # The names are tried in order: as the plan's file says, where its files lay, by the dataset's
-    # name.
-    names = [options.dataset] if options.dataset else list(_names_of(plan))
     project = project_here()
     if options.dataset:
         return dataset_and_refs(options, project)
     others, failed = [], []
-    for refs in names:
+    # The names are tried in order: as the plan's file says, where its files lay, by the dataset's
+    # name.
+    for refs in _names_of(plan):
         named = replace(options, dataset=refs)
         try:
             found = dataset_and_refs(named, project, folder=Path(path).parent)

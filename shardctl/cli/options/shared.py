@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +23,7 @@ Parser = Callable[[Any], Any]
 
 
 def option(*names: str, parse: Parser | None = None, offered: Any = None) -> Any:
-    """Return an option with a value."""
+    """Return an option; of a bool it has no value."""
     return typer.Option(*names or (...,), parser=parse, autocompletion=offered)
 
 
@@ -35,11 +35,6 @@ def argument(*, offered: Any = None) -> Any:
 def number(*names: str, minimum: int = 1) -> Any:
     """Return an option that takes a whole number."""
     return option(*names, parse=whole_number(minimum))
-
-
-def flag(*names: str) -> Any:
-    """Return an option without a value."""
-    return typer.Option(*names or (...,))
 
 
 def whole_number(minimum: int | None = None, maximum: int | None = None) -> Callable[[Any], int]:
@@ -75,17 +70,14 @@ def real_number(fits: Callable[[float], bool], rule: str) -> Callable[[Any], flo
     return parse
 
 
-Flag = Annotated[bool, flag()]
-Switch = Annotated[bool | None, flag()]
+Flag = Annotated[bool, option()]
+Switch = Annotated[bool | None, option()]
 Number = Annotated[Any, number()]
 Text = Annotated[str | None, option()]
 Texts = Annotated[list[str] | None, option()]
 Splits = Annotated[list[str] | None, argument(offered=completion.splits)]
 Word = Annotated[Any, option()]  # one of those in its docstring, as python|keras-fit
 SpecArgument = Annotated[str | None, argument(offered=completion.splits)]
-AllowVersionOption = Flag
-# Where files are counted: on this machine, or by Beam, whose options come after `--`.
-RunnerOption = Word
 
 
 class Shared:
@@ -138,11 +130,6 @@ def chosen_runner(
 
 # Of one meaning: some commands have one, some the other; TFDS's `split` is a spec.
 _FORMS = {"step": "steps", "steps": "step", "split": "spec"}
-
-
-def long_names(options: Iterable[str]) -> frozenset[str]:
-    """Return the long ones of options, without their dashes."""
-    return frozenset(option[2:] for option in options if option.startswith("--"))
 
 
 def main_name(names: Collection[str], name: str) -> str:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from shardctl.base.text import path_word, public_url, shell_line
 from shardctl.dataset.dataset import COUNTED_FILES, Dataset, FileFinding, FindingKind, Split
 from shardctl.errors import DatasetError, UsageError
+from shardctl.stores.stores import store_of
 
 if TYPE_CHECKING:
-    from shardctl.metadata.index.answer import Index
+    from shardctl.metadata.index.index import Index
 
 _LOOKED_AT = 10_000  # files of a folder among which one of records is looked for
 
@@ -60,8 +61,6 @@ def looks_like_records(name: str) -> bool:
 
 def holds_record_files(folder: str) -> bool:
     """Return whether record files lie right in a folder, by their names."""
-    from shardctl.stores.stores import store_of
-
     try:
         files = itertools.islice(store_of(folder).scan(folder), _LOOKED_AT)
         return any(looks_like_records(file.path.rpartition("/")[2]) for file in files)
@@ -73,7 +72,6 @@ def is_record_file(path: str) -> bool:
     """Return whether a file is one of records, by its name or its first bytes."""
     from shardctl.metadata.index.file_names import FileKind, file_kind
     from shardctl.records.read_file import format_of
-    from shardctl.stores.stores import store_of
 
     name = path.rpartition("/")[2]
     # Names first: only a name that does not tell is worth a look into the file.
@@ -108,7 +106,8 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
         raise DatasetError(said) from error
     damaged = tuple(_damaged(found, path)) if names_damaged else ()
     for fault in () if names_damaged else found.faults():
-        raise DatasetError(f"{fault}; {_way_out(path)}")
+        words = ("shardctl", "index", path_word(path), "--keep-going", "-o", "layout.yaml")
+        raise DatasetError(f"{fault}; `{shell_line(*words)}` describes the others")
     dataset = _uncounted(path) if damaged and not found.splits else found.dataset
     known = {split.name for split in dataset.splits}
     # A split of which no file is whole is one all the same, else its lack would not show.
@@ -132,11 +131,6 @@ def _damaged(found: Index, path: str) -> Iterator[FileFinding]:
         )
 
 
-def _way_out(path: str) -> str:
-    command = shell_line("shardctl", "index", path_word(path), "--keep-going", "-o", "layout.yaml")
-    return f"`{command}` describes the others"
-
-
 def _uncounted(path: str) -> Dataset:
     from shardctl.metadata.index.listing import list_files
     from shardctl.metadata.index.names import arrange
@@ -146,6 +140,3 @@ def _uncounted(path: str) -> Dataset:
     return Dataset(
         name=arranged.name or os.path.basename(path), splits=splits, origin=COUNTED_FILES
     )
-
-
-# What `tf.data.Dataset.list_files` makes of record files that were counted.

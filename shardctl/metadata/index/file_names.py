@@ -253,20 +253,13 @@ def is_glob(text: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def glob_regex(glob: str) -> re.Pattern[str]:
-    """Return the regular expression of one part of a glob, a name without slashes.
-
-    >>> bool(glob_regex("train-[!0]?.tar").fullmatch("train-10.tar"))
-    True
-    >>> bool(glob_regex("*").fullmatch("a/b")), bool(glob_regex("[ab").fullmatch("[ab"))
-    (False, True)
-    """
-    return re.compile(_translated(glob), re.DOTALL)
-
-
 def path_regex(glob: str) -> re.Pattern[str]:
     """Return the regular expression of a glob of whole paths, or of their last parts.
 
+    >>> bool(path_regex("train-[!0]?.tar").fullmatch("train-10.tar"))
+    True
+    >>> bool(path_regex("*").fullmatch("a/b")), bool(path_regex("[ab").fullmatch("[ab"))
+    (False, True)
     >>> bool(path_regex("data/**/*.tar").fullmatch("data/a/b/x.tar"))
     True
     >>> bool(path_regex("data/**/*.tar").fullmatch("data/x.tar"))
@@ -367,7 +360,7 @@ def name_matcher(name: str) -> Callable[[str], bool] | None:
     if sharded is not None:
         return shard_matcher(*sharded)
     if is_glob(name):
-        regex = glob_regex("*" if name == ANY_FOLDERS else name)
+        regex = path_regex(name)
         return lambda other: regex.fullmatch(other) is not None
     return None
 

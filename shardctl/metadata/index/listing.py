@@ -20,10 +20,10 @@ from shardctl.metadata.index.file_names import (
     FileKind,
     expanded,
     file_kind,
-    glob_regex,
     is_glob,
     is_passed_over,
     name_matcher,
+    path_regex,
 )
 from shardctl.stores import stores
 from shardctl.stores.store import Store, StoredFile
@@ -50,13 +50,9 @@ class Listing:
 
 
 def list_files(
-    paths: Sequence[str],
-    *,
-    cwd: str | None = None,
-    watch: Listed | None = None,
-    absent: list[str] | None = None,
+    paths: Sequence[str], *, watch: Listed | None = None, absent: list[str] | None = None
 ) -> Listing:
-    """Return the files that PATHs mean; local ones are relative to `cwd`.
+    """Return the files that PATHs mean.
 
     absent: takes the PATHs that are not there, or match nothing, instead of an error.
 
@@ -66,7 +62,7 @@ def list_files(
         UsageError: braces that stand for more paths than anyone has.
     """
     lister = _Lister(watch, absent)
-    wanted = [_whole(path, cwd) for path in paths]
+    wanted = list(map(_whole, paths))
     if not wanted:
         raise DatasetError("no path of files is given")
     # Files first: most paths are such, and one that looks like a glob may be a file's name.
@@ -76,16 +72,14 @@ def list_files(
     return lister.listing()
 
 
-def _whole(path: str, cwd: str | None) -> str:
+def _whole(path: str) -> str:
     """Return a path from the root, without slashes at its end."""
     if not path or "\0" in path:
         raise DatasetError(f"{quoted(path, 200)} is no path")
     if stores.is_remote(path):
         scheme, _, rest = path.partition("://")
         return f"{scheme}://{rest.rstrip('/')}"
-    return stores.absolute(
-        os.path.join(cwd, os.path.expanduser(path)) if cwd else os.path.expanduser(path)
-    )
+    return stores.absolute(os.path.expanduser(path))
 
 
 class _Lister:
@@ -169,11 +163,9 @@ class _Lister:
         matches = name_matcher(name)
         if matches is None and not is_glob(folder):
             return False
-        folders = list(folders_of(store, folder))
+        folders = list(folders_of(store, f"{path}/" if name == ANY_FOLDERS else folder))
         if matches is None:  # a name behind a folder that is a glob
             return sum(self.take_file(inner + name) for inner in folders) > 0
-        if name == ANY_FOLDERS:
-            folders = [deeper for inner in folders for deeper in with_subfolders(store, inner)]
         found = [self._take_matching(store, inner, matches, name[:1]) for inner in folders]
         # A glob may also mean folders, but only where it means no files.
         if any(found) or name == ANY_FOLDERS or not is_glob(name):
@@ -279,7 +271,7 @@ def _below(store: Store, folder: str, parts: list[str]) -> Iterator[str]:
         yield from _below(store, f"{folder}{part}/", rest)
     elif store.is_folder(folder.rstrip("/") or "/"):
         for name in store.subfolders(folder.rstrip("/") or "/"):
-            if glob_regex(part).fullmatch(name) and not is_passed_over(name):
+            if path_regex(part).fullmatch(name) and not is_passed_over(name):
                 yield from _below(store, f"{folder}{name}/", rest)
 
 
@@ -400,7 +392,7 @@ def _paths_of_tf_data(pattern: str) -> Iterator[str]:
     if not is_glob(whole):
         yield whole
         return
-    store, matches = stores.store_of(folder), glob_regex(name).fullmatch
+    store, matches = stores.store_of(folder), path_regex(name).fullmatch
     for inner in folders_of(store, folder.replace(ANY_FOLDERS, "*")):
         place = inner.rstrip("/") or "/"
         names = (stores.split_path(file.path)[1] for file in store.scan(place))

@@ -29,14 +29,6 @@ _NAME = re.compile(r"\w[\w.-]*")  # of a split, as specs name it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ArrangedSplit:
-    """The files of a split in shard order."""
-
-    name: str
-    files: Sequence[StoredFile]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class NameProblem:
     """Shards that are missing between others, or there twice; `text` is one line."""
 
@@ -56,7 +48,7 @@ class Arrangement:
     """
 
     root: str
-    splits: tuple[ArrangedSplit, ...]
+    splits: Sequence[SplitOrder]
     name: str | None = None
     version: str | None = None
     file_format: str | None = None
@@ -89,10 +81,10 @@ def arrange(
     file_format = _file_format(listing, [found for one in chosen for found in one.sets])
     by_folder, version = file_names.dataset_of_folder(listing.root)
     dataset = name or next((one.dataset for one in chosen if one.dataset), None) or by_folder
-    orders = [_SplitOrder(listing.root, one.name, one.sets) for one in chosen]
+    orders = [SplitOrder(listing.root, one.name, one.sets) for one in chosen]
     return Arrangement(
         root=listing.root,
-        splits=tuple(ArrangedSplit(name=one.split, files=one.files) for one in orders),
+        splits=orders,
         name=dataset,
         version=version,
         file_format=file_format,
@@ -310,15 +302,15 @@ def _matcher(glob: str, above: int) -> Callable[[str], bool]:
 # that are missing between others, there twice, or of another number of shards.
 
 
-class _SplitOrder:
+class SplitOrder:
     """The files of a split in shard order: sets by their names, each by its numbers.
 
     Files that nothing counts are in the order of their names by bytes, as are those that several
     numbers tell apart.
     """
 
-    def __init__(self, root: str, split: str, sets: Sequence[ShardSet]) -> None:
-        self.split = split
+    def __init__(self, root: str, name: str, sets: Sequence[ShardSet]) -> None:
+        self.name = name
         self.problems: list[NameProblem] = []
         self.notes: list[str] = []
         self.files: list[StoredFile] = []
@@ -336,12 +328,12 @@ class _SplitOrder:
         uncounted = _is_uncounted(found)
         # Nothing counts these files, so only a copy beside its compressed form can be told.
         if numbers is None:
-            self._twice(found, [COMPRESSED.sub("", self._name(file)) for file in found.files])
+            self._twice(found, [COMPRESSED.sub("", self._shown(file)) for file in found.files])
         # Two preparations in one folder: neither is known to be whole.
         elif totals is not None and len(set(totals)) > 1:
             each = [
                 f"{counted(count, 'file')} of {total:,} shards "
-                f"({self._name(found.files[totals.index(total)])})"
+                f"({self._shown(found.files[totals.index(total)])})"
                 for total, count in Counter(totals).most_common()
             ]
             self._problem("wrong-count", f"names of several numbers of shards: {choices(each, 4)}")
@@ -364,20 +356,20 @@ class _SplitOrder:
             self._note(f"the first number is {numbers[0]:,}")
 
     def _note(self, text: str) -> None:
-        self.notes.append(f"{printable(self.split, 60)}: {text}")
+        self.notes.append(f"{printable(self.name, 60)}: {text}")
 
     def _problem(self, kind: str, text: str) -> None:
-        text = f"{printable(self.split, 60)}: {text}"
-        self.problems.append(NameProblem(kind=kind, split=self.split, text=text))
+        text = f"{printable(self.name, 60)}: {text}"
+        self.problems.append(NameProblem(kind=kind, split=self.name, text=text))
 
-    def _name(self, file: StoredFile) -> str:
+    def _shown(self, file: StoredFile) -> str:
         return printable(file.path.removeprefix(self._root), 200)
 
     def _twice(self, found: ShardSet, shards: Sequence[str]) -> None:
         """Note what is there more than once; `shards` say which shard each file is."""
         files: dict[str, list[str]] = {}
         for shard, file in zip(shards, found.files, strict=True):
-            files.setdefault(shard, []).append(self._name(file))
+            files.setdefault(shard, []).append(self._shown(file))
         several = [(shard, names) for shard, names in files.items() if len(names) > 1]
         if several:
             shard, names = several[0]
@@ -395,7 +387,7 @@ class _SplitOrder:
         beyond = [at for at, number in enumerate(numbers) if number >= stop]
         if beyond:
             shards = counted(len(beyond), "shard")
-            names = choices((self._name(found.files[at]) for at in beyond), _SHOWN)
+            names = choices((self._shown(found.files[at]) for at in beyond), _SHOWN)
             text = f"{shards} beyond the {total:,} that the names say: {names}"
             self._problem("wrong-count", text)
         known = {number for number in numbers if number < stop}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shardctl.base.columns import Tabular
@@ -83,7 +83,12 @@ def plan_tfds_metadata(dataset: Dataset, folder: str, version: str) -> TfdsMetad
         folder=folder,
         file_format=dataset.file_format,
         splits=tuple(splits),
-        warnings=tuple(_warnings(dataset)),
+        warnings=tuple(
+            f"split {quoted(split.name)} has no examples, and TFDS reads no such split: "
+            "as_dataset() of all splits fails; name those to read"
+            for split in dataset.splits
+            if not split.num_examples
+        ),
     )
 
 
@@ -113,15 +118,6 @@ def check_readable(dataset: Dataset) -> None:
             )
         if not split.num_shards:
             raise UsageError(f"split {quoted(name)} has no files; TFDS reads one at least")
-
-
-def _warnings(dataset: Dataset) -> Iterator[str]:
-    for split in dataset.splits:
-        if not split.num_examples:
-            yield (
-                f"split {quoted(split.name)} has no examples, and TFDS reads no such split: "
-                "as_dataset() of all splits fails; name those to read"
-            )
 
 
 def _below(split: Split, folder: str) -> ShardFiles:

@@ -378,13 +378,16 @@ def count_one(task: FileToCount, report: Report = no_report) -> CountedFile:
     Raises:
         MissingDependencyError: a package that the format or the place needs is not installed.
     """
-    from shardctl.records.read_file import count_file, read_record_file
+    from shardctl.records.read_file import count_file
 
-    how: dict[str, Any] = {"checksums": task.checksums, "digest": task.digest, "report": report}
-    if task.listed:
-        contents = count_file(task.file, task.file_format, **how)
-    else:
-        contents = read_record_file(task.file.path, task.file_format, **how)
+    contents = count_file(
+        task.file,
+        task.file_format,
+        checksums=task.checksums,
+        digest=task.digest,
+        listed=task.listed,
+        report=report,
+    )
     return CountedFile(index=task.index, contents=contents)
 
 

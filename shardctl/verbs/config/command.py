@@ -1,7 +1,6 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl config`: the settings in force here, and the source of each."""
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -124,8 +123,8 @@ class _Sources:
         by = {"option": "--dataset", "environment": ENVIRONMENT_VARIABLE}.get(named.source)
         source = "default" if named.source == "fallback" else named.source  # none is given here
         yield _chosen("dataset", refs, self._origin("dataset", source, by))
-        dirs = data_dirs(options.data_dir, os.environ, self._project)
-        for folder, kind in dirs.named_by.items():
+        dirs = data_dirs(options.data_dir, self._project)
+        for folder, (kind, _) in dirs.sources.items():
             by = {"option": "--data-dir", "environment": DATA_DIR_VARIABLE}.get(kind)
             yield _chosen("data_dir", folder, self._origin("data_dir", kind, by))
 

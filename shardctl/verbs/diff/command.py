@@ -122,10 +122,10 @@ class Today:
         spec = kept if self._spec is None else self._spec
         current = snapshot(chosen.dataset, spec, resolved.settings)
         # How an updated file names its dataset: as before, or as it was chosen now.
-        refs = pinned.refs if chosen.by == "fallback" else refs_to_keep(chosen, path)
+        refs = pinned.refs if chosen.source == "fallback" else refs_to_keep(chosen, path)
         # Only settings of shardctl.yaml have a line that an annotation can point to.
         stated = {SETTING_BY_FIELD[f].name for f, by in resolved.sources.items() if by == "file"}
-        if chosen.by == "file":
+        if chosen.source == "file":
             stated.add("dataset")
         return Beside(
             path=path,
@@ -164,7 +164,7 @@ class Today:
             if key in self._datasets:
                 return self._datasets[key]
         chosen = dataset_of_snapshot(pinned, path, self._source, self._project)
-        self._datasets[own if chosen.by == "fallback" else "all"] = chosen
+        self._datasets[own if chosen.source == "fallback" else "all"] = chosen
         return chosen
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from shardctl.cli.options.dataset import DatasetOptions, refuse_no_spec
 from shardctl.cli.options.order import OrderOptions, asked_for
-from shardctl.cli.options.shared import Flag, SpecArgument, flag, option, real_number, whole_number
+from shardctl.cli.options.shared import Flag, SpecArgument, option, real_number, whole_number
 from shardctl.cli.output import OutputOptions, PictureOption, end_with, formats_of, warn
 from shardctl.errors import UsageError
 
@@ -44,7 +44,7 @@ def hosts(
         Any,
         option(parse=real_number(lambda factor: factor >= 1, "a number, at least 1, is needed")),
     ] = None,
-    every_row: Annotated[bool, flag("--all")] = False,
+    every_row: Annotated[bool, option("--all")] = False,
     picture: PictureOption = None,
 ) -> None:
     """Compare what each host reads, under even splits, file sharding and ds.shard.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
@@ -16,7 +16,7 @@ from shardctl.metadata.index.count import count_files
 from shardctl.metadata.index.listing import list_files
 from shardctl.metadata.index.names import chosen_by
 from shardctl.metadata.index.workers import RunnerLike, checked_jobs
-from shardctl.metadata.layouts import IndexedLayout, read_index_file
+from shardctl.metadata.layouts import IndexedFile, IndexedLayout, read_index_file
 from shardctl.records.contents import FileContents
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import path_of, store_of
@@ -103,16 +103,23 @@ def check_index(
     jobs = checked_jobs(jobs, runner)
     known_as = read_index_file(path_of(os.fspath(layout)))
     wanted = [public_url(os.fspath(path)) for path in paths] or list(known_as.wanted())
-    # Sizes and versions tell which files to count again; the others are taken as they were.
-    comparison = _Comparison(known_as, _listed(wanted, known_as.dataset, given=bool(paths)))
-    recount = comparison.to_count(everything=checksums)
+    then = {one.file.path: one for one in known_as.files()}
+    listed = _listed(wanted, known_as.dataset, given=bool(paths))
+    now = {file.path: file for file in listed}
+    # Sizes and versions tell which files to count again; the others are taken as they were. One
+    # without a version (time or ETag) cannot be known to be unchanged.
+    recount = [
+        file
+        for path, one in then.items()
+        if (file := now.get(path)) and (checksums or not file.version or file != one.file)
+    ]
     # What a disk spoils keeps its time of change: contents that were sound then are read again.
     found = count_files(
         recount,
         known_as.dataset.file_format,
         cache=cache and not checksums,
         checksums=checksums,
-        digest=any(then.digest for then in comparison.then.values()),
+        digest=any(one.digest for one in then.values()),
         runner=runner,
         jobs=jobs,
         keep_going=True,
@@ -122,13 +129,12 @@ def check_index(
         file.path: contents or found.broken[number]
         for number, (file, contents) in enumerate(zip(recount, found.contents, strict=True))
     }
-    changes = tuple(comparison.changes(again))
     by_hand = (word for one in known_as.globs.items() for word in ("--split", "=".join(one)))
     return IndexCheck(
         layout=public_url(os.fspath(layout)),
         dataset=known_as.dataset,
-        changes=changes,
-        num_files=comparison.num_files,
+        changes=tuple(_changes(known_as, then, now, again)),
+        num_files=sum(one.num_records is not None for one in then.values()),  # whole ones
         num_counted=found.num_counted,
         words=(*map(path_word, wanted), *by_hand, "--name", known_as.dataset.name),
         warnings=found.warnings,
@@ -151,69 +157,43 @@ def _listed(paths: Sequence[str], dataset: Dataset, *, given: bool) -> Sequence[
     return files
 
 
-class _Then(NamedTuple):
-    """A file as the layout has it; `num_records` is None of one that was broken."""
+def _changes(
+    layout: IndexedLayout,
+    files_then: Mapping[str, IndexedFile],
+    files_now: Mapping[str, StoredFile],
+    again: Mapping[str, FileContents],
+) -> Iterator[FileChange]:
+    """Yield what changed, with what the files hold that were counted again."""
+    root = f"{(layout.dataset.data_dir or '').rstrip('/')}/"
+    for path, then in files_then.items():
+        contents, file = again.get(path), files_now.get(path)
+        kind = "vanished" if file is None else contents and _kind(then, file, contents)
+        damage = contents and contents.damage
+        if kind:
+            yield FileChange(
+                kind=kind,
+                path=path.removeprefix(root),
+                split=then.split,
+                then=then.num_records,
+                now=None if contents is None or damage else contents.num_records,
+                bytes_then=then.file.num_bytes,
+                bytes_now=None if file is None else file.num_bytes,
+                reason=damage.text if damage else None,
+            )
+    # Of files that appeared, only those that the layout's patterns would choose.
+    is_chosen = chosen_by(layout.globs, layout.dataset.data_dir or "")
+    for path, file in files_now.items():
+        if path not in files_then and is_chosen(path):
+            name = path.removeprefix(root)
+            yield FileChange(kind="appeared", path=name, bytes_now=file.num_bytes)
 
-    file: StoredFile
-    split: str | None
-    num_records: int | None
-    digest: str | None = None
 
-
-class _Comparison:
-    """The files of a layout beside those that are there, by their paths."""
-
-    def __init__(self, layout: IndexedLayout, listed: Sequence[StoredFile]) -> None:
-        self._root = f"{(layout.dataset.data_dir or '').rstrip('/')}/"
-        self.then = {one.file.path: _Then(*one) for one in layout.files()}
-        self.num_files = len(self.then)
-        # Files that were broken at that time are compared as well.
-        for one in layout.broken:
-            path = self._root + one.path
-            file = StoredFile(path=path, num_bytes=one.num_bytes, version=one.version)
-            self.then[path] = _Then(file, one.split, None)
-        self._now = {file.path: file for file in listed}
-        # Of files that appeared, only those that the layout's patterns would choose.
-        self._is_chosen = chosen_by(layout.globs, layout.dataset.data_dir or "")
-
-    def to_count(self, *, everything: bool) -> list[StoredFile]:
-        """Return the files of the layout that are of another size or version, or of none."""
-        there = ((then.file, self._now.get(path)) for path, then in self.then.items())
-        return [
-            # A file without a version (time or ETag) cannot be known to be unchanged.
-            file
-            for then, file in there
-            if file is not None and (everything or not file.version or file != then)
-        ]
-
-    def changes(self, again: Mapping[str, FileContents]) -> Iterator[FileChange]:
-        """Yield what changed, with what the files hold that were counted again."""
-        for path, then in self.then.items():
-            contents, file = again.get(path), self._now.get(path)
-            kind = "vanished" if file is None else contents and self._kind(then, file, contents)
-            damage = contents and contents.damage
-            if kind:
-                yield FileChange(
-                    kind=kind,
-                    path=path.removeprefix(self._root),
-                    split=then.split,
-                    then=then.num_records,
-                    now=None if contents is None or damage else contents.num_records,
-                    bytes_then=then.file.num_bytes,
-                    bytes_now=None if file is None else file.num_bytes,
-                    reason=damage.text if damage else None,
-                )
-        for path, file in self._now.items():
-            if path not in self.then and self._is_chosen(path):
-                name = path.removeprefix(self._root)
-                yield FileChange(kind="appeared", path=name, bytes_now=file.num_bytes)
-
-    def _kind(self, then: _Then, file: StoredFile, contents: FileContents) -> ChangeKind | None:
-        """Return what became of a file that was counted again; one as broken as before is none."""
-        if file.num_bytes != then.file.num_bytes:
-            return "grew" if file.num_bytes > then.file.num_bytes else "shrank"
-        if contents.damage is not None:
-            # Broken then and now is no change.
-            return None if then.num_records is None else "broken"
-        same = contents.num_records == then.num_records
-        return None if same and then.digest in (None, contents.digest) else "rewritten"
+def _kind(then: IndexedFile, file: StoredFile, contents: FileContents) -> ChangeKind | None:
+    """Return what became of a file that was counted again; one as broken as before is none."""
+    if file.num_bytes != then.file.num_bytes:
+        return "grew" if file.num_bytes > then.file.num_bytes else "shrank"
+    if contents.damage is not None:
+        # Broken then and now is no change.
+        return None if then.num_records is None else "broken"
+    same = contents.num_records == then.num_records
+    return None if same and then.digest in (None, contents.digest) else "rewritten"

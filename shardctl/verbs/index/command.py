@@ -14,7 +14,7 @@ from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
-    from shardctl.metadata.index.answer import Index
+    from shardctl.metadata.index.index import Index
 
 _MOST_FAULTS = 20  # that are named on stderr; the answer has all
 
@@ -84,7 +84,7 @@ def index(
     keep_going: shared.Flag = False,
     check: shared.Text = None,
     no_cache: shared.Flag = False,
-    runner: shared.RunnerOption = "local",
+    runner: shared.Word = "local",
     every_row: output.AllOption = False,
 ) -> None:
     """Count the examples of record files without metadata, and write them as a layout.
@@ -210,7 +210,7 @@ def _name_faults(found: "Index") -> None:
 
 
 def _write(found: "Index", out: output.OutputOptions, paths: list[str], *, every_row: bool) -> None:
-    from shardctl.metadata.index.answer import check_yaml
+    from shardctl.metadata.index.index import check_yaml
     from shardctl.verbs.index.view import written
 
     form = FORMATS.chosen(out)

@@ -10,7 +10,7 @@ from shardctl.base.text import counted, dataset_title, path_word, quoted, shell_
 from shardctl.draw.quantities import human_bytes
 from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraphs, table, to_paste
 from shardctl.files.documents import Document
-from shardctl.metadata.index.answer import (
+from shardctl.metadata.index.index import (
     Index,
     index_document,  # noqa: F401  # one of the formats
 )

@@ -145,7 +145,7 @@ def lint(
     out: OutputOptions,
     specs: shared.Splits = None,
     explain: Annotated[str | None, shared.option(offered=completion.codes)] = None,
-    list_rules: Annotated[bool, shared.flag("--list")] = False,
+    list_rules: Annotated[bool, shared.option("--list")] = False,
     fix: shared.Flag = False,
 ) -> None:
     """Find mistakes in a pipeline's settings, each with a code, the reason and a fix.

@@ -2,14 +2,13 @@
 """`shardctl list`: the datasets that `--dataset` takes by name."""
 
 import builtins
-import os
 from typing import Annotated
 
 import typer
 
 from shardctl.cli import completion
 from shardctl.cli.options.dataset import project_here
-from shardctl.cli.options.shared import Text, argument, flag
+from shardctl.cli.options.shared import Text, argument, option
 from shardctl.cli.output import OutputOptions, formats_of, warn
 
 FORMATS = formats_of("list")
@@ -20,7 +19,7 @@ def list(
     out: OutputOptions,
     words: Annotated[builtins.list[str] | None, argument(offered=completion.datasets)] = None,
     data_dir: Text = None,
-    every_row: Annotated[bool, flag("--all")] = False,
+    every_row: Annotated[bool, option("--all")] = False,
 ) -> None:
     """List the datasets that --dataset takes by name: those in data dirs, then built-in layouts.
 
@@ -48,7 +47,7 @@ def list(
     from shardctl.metadata.project_file import Project
 
     project = Project() if data_dir is not None else project_here()
-    listed = datasets_in(data_dirs(data_dir, os.environ, project), words or ())
+    listed = datasets_in(data_dirs(data_dir, project), words or ())
     FORMATS.write(out, listed, every_layout=every_row)
     warn(first_few(listed.problems))
     if words and not listed.datasets:

@@ -119,7 +119,7 @@ def resume(
     stopped: ResumeOptions,
     spec: shared.SpecArgument = None,
     plan: shared.Text = None,
-    allow_version: shared.AllowVersionOption = False,
+    allow_version: shared.Flag = False,
     prove: shared.Flag = False,
     every_row: output.AllOption = False,
 ) -> None:

@@ -46,8 +46,8 @@ def verify(
     take: Annotated[Any, shared.number(minimum=-1)] = None,
     plan: shared.Text = None,
     jobs: shared.Number = None,
-    runner: shared.RunnerOption = "local",
-    allow_version: shared.AllowVersionOption = False,
+    runner: shared.Word = "local",
+    allow_version: shared.Flag = False,
     every_row: AllOption = False,
 ) -> None:
     """Read the order with the installed TFDS and TensorFlow, and compare it with the prediction.

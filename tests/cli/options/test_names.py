@@ -11,7 +11,7 @@ import pytest
 import shardctl as api
 from shardctl.cli.app import application
 from shardctl.cli.main import COMMANDS
-from shardctl.cli.options.shared import long_names, main_name
+from shardctl.cli.options.shared import main_name
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import SETTINGS
 from tests.cli.conftest import Shardctl
@@ -21,12 +21,13 @@ from tests.golden import listed
 def options_of(command: str) -> list[str]:
     group = application(command)
     params = group.commands[command].params
-    return [name for param in params for name in (*param.opts, *param.secondary_opts)]
+    names = [name for param in params for name in (*param.opts, *param.secondary_opts)]
+    return [name[2:] for name in names if name.startswith("--")]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_long_option_of_every_command_takes_either_sign(command: str) -> None:
-    names = long_names(options_of(command))
+    names = options_of(command)
     assert names
     for name in names:
         assert main_name(names, name) == name
@@ -35,7 +36,7 @@ def test_every_long_option_of_every_command_takes_either_sign(command: str) -> N
 
 @pytest.mark.parametrize("command", ["simulate", "diff", "lint"])
 def test_every_alias_of_every_setting_is_an_option(command: str) -> None:
-    names = long_names(options_of(command))
+    names = options_of(command)
     for setting in SETTINGS:
         option = setting.option.removeprefix("--")
         for alias in setting.aliases:
@@ -48,12 +49,12 @@ def test_every_alias_of_every_setting_is_an_option(command: str) -> None:
 
 
 def test_what_could_be_several_is_asked() -> None:
-    names = long_names(options_of("simulate"))
+    names = options_of("simulate")
     with pytest.raises(
         UsageError, match=r"^--random_seed: it could be --shuffle-seed, --buffer-seed"
     ):
         main_name(names, "random_seed")
-    assert main_name(long_names(options_of("plan")), "seed") == "seed"  # there is none to mean
+    assert main_name(options_of("plan"), "seed") == "seed"  # there is none to mean
 
 
 SAME = listed(Path(__file__).with_name("same.txt"), globals())  # fmt: skip

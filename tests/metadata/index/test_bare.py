@@ -23,7 +23,7 @@ from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
 
 def read(*refs: str | Path, cwd: Path, cache: bool = True) -> Dataset:
-    return read_dataset(refs, env={"HOME": "/none"}, cwd=cwd, cache=cache)
+    return read_dataset(refs, cwd=cwd, cache=cache)
 
 
 def refusal(*refs: str | Path, cwd: Path) -> str:

@@ -31,7 +31,7 @@ from shardctl.metadata.index.beam_runner import (
 from shardctl.metadata.index.workers import CountedFile, FileToCount
 from shardctl.records import read_file
 from shardctl.records.contents import Damage, FileContents
-from shardctl.records.read_file import count_file, read_record_file
+from shardctl.records.read_file import count_file
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of
 from tests.record_files import framed
@@ -52,7 +52,9 @@ def counted_here(tasks: list[FileToCount]) -> list[CountedFile]:
     return [
         CountedFile(
             index=task.index,
-            contents=count_file(task.file, task.file_format, checksums=task.checksums),
+            contents=count_file(
+                task.file, task.file_format, checksums=task.checksums, listed=task.listed
+            ),
         )
         for task in tasks
     ]
@@ -108,7 +110,7 @@ def test_whole_and_broken_files(files: Path) -> None:
     assert kinds[:5] == [*expected, None]
     assert kinds[num_listed : num_listed + 5] == [*expected, "data"]
     read = [counted.contents for counted in found[2 * num_listed :]]
-    assert read == [read_record_file(path, "tfrecord") for path in paths]
+    assert read == [one.contents for one in counted_here(mere)]
     assert kinds[2 * num_listed :] == ["data", None, "not-a-file", "not-a-file", "missing"]
 
 

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.metadata.index.file_names import expanded, glob_regex, path_regex, sharded_regex
-from shardctl.metadata.index.listing import no_match, nothing_in
-from shardctl.stores.stores import LocalStore
+from shardctl.metadata.index.file_names import expanded, path_regex, sharded_regex
 from tests.cases import add_cases, some
 from tests.golden import assert_answers
 
@@ -32,7 +30,7 @@ def test_names_match_as_in_a_shell() -> None:
     found = [
         (glob, name)
         for (glob, name), shell in zip(cases, said, strict=True)
-        if bool(glob_regex(glob).fullmatch(name)) != bool(int(shell))
+        if bool(path_regex(glob).fullmatch(name)) != bool(int(shell))
     ]
     assert found == []
     add_cases(len(cases))
@@ -40,7 +38,7 @@ def test_names_match_as_in_a_shell() -> None:
 
 def test_a_part_and_a_whole_path() -> None:
     names = {
-        "part": lambda glob, name: bool(glob_regex(glob).fullmatch(name)),
+        "part": lambda glob, name: bool(path_regex(glob).fullmatch(name)),
         "whole": lambda glob, path: bool(path_regex(glob).fullmatch(path)),
     }
     path = Path(__file__).parent / "golden" / "globs.txt"
@@ -69,7 +67,7 @@ def test_what_is_not_expanded() -> None:
     with pytest.raises(UsageError, match="more than 10,000,000 paths"):
         list(expanded("a{0..10000000}"))
     with pytest.raises(UsageError, match=r"\[:digit:\] is not read; write \[0-9\]"):
-        glob_regex("[[:digit:]]x")
+        path_regex("[[:digit:]]x")
 
 
 def test_prefix_at_n() -> None:
@@ -85,21 +83,3 @@ def test_prefix_at_n() -> None:
     assert not with_ending[0].fullmatch("data_3-of-8.arrow")
     for other in ("a", "a@", "a@0", "a@b", "a@-1", "me@8/a"):
         assert sharded_regex(other.rpartition("/")[2]) is None
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    for name in ("a/x/train", "a/y", "b/x/train", "_c/x", ".d/x"):
-        (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "a/file").touch()
-    (tmp_path / "a/train-0.tar").touch()
-    return tmp_path
-
-
-def test_what_is_there_instead(tree: Path) -> None:
-    store = LocalStore()
-    assert no_match(store, f"{tree}/a/trian-0.tar").endswith("did you mean train-0.tar?")
-    assert no_match(store, f"{tree}/s3:/data/a*").endswith("pathlib makes one: give it as text")
-    assert no_match(store, f"{tree}/c/d").endswith(f"there is no folder '{tree}/c/'")
-    assert no_match(store, f"{tree}/a/q*").endswith("there are: file, train-0.tar, x/, y/")
-    assert nothing_in(store, f"{tree}/b").endswith("it has x/")

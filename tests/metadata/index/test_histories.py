@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from shardctl.files.documents import to_yaml
-from shardctl.metadata.index.answer import index_document
-from shardctl.metadata.index.index import index
+from shardctl.metadata.index.index import index, index_document
 from shardctl.verbs.index.check import check_index
 from tests.cases import FUZZ, counted, fuzzed, random_of_a_fuzz_run
 from tests.record_files import framed

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.index.answer import Index
-from shardctl.metadata.index.index import index
+from shardctl.metadata.index.index import Index, index
 from shardctl.metadata.index.workers import CountedFile, FileToCount, count_one
 from shardctl.stores.stores import LocalStore
 from tests.record_files import framed
@@ -83,6 +82,7 @@ def test_the_first_broken_file_in_shard_order_is_named_whatever_is_done_first(
     files = written(tmp_path / "data", (1,) * 50)
     for shard in (7, 20, 30):
         aged_cut(files[shard])
+    os.utime(files[0], (2**33, 2**33))  # in what its clock takes for the future
 
     class Backwards:
         def count(self, files: Iterable[FileToCount]) -> Iterator[CountedFile]:
@@ -101,6 +101,7 @@ def test_the_first_broken_file_in_shard_order_is_named_whatever_is_done_first(
     going = index(tmp_path / "data", keep_going=True)
     assert [file.path for file in going.broken] == [files[shard].name for shard in (7, 20, 30)]
     assert going.dataset.split("train").num_shards == 47
+    assert [bool(version) for version in going.splits[0].versions] == [False, *[True] * 46]
     names = going.dataset.split("train").filenames
     assert list(names) == [
         file.name for shard, file in enumerate(files) if shard not in (7, 20, 30)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import random
 from pathlib import Path
@@ -26,7 +27,8 @@ def names(found: Listing, folder: Path) -> list[str]:
 
 
 def listed(folder: Path, *paths: str) -> list[str]:
-    return names(list_files(paths, cwd=str(folder)), folder)
+    with contextlib.chdir(folder):
+        return names(list_files(paths), folder)
 
 
 def test_a_folder_means_the_record_files_right_in_it(tmp_path: Path) -> None:
@@ -41,7 +43,7 @@ def test_a_folder_means_the_record_files_right_in_it(tmp_path: Path) -> None:
 def test_a_folder_without_record_files_means_its_subfolders(tmp_path: Path) -> None:
     make(tmp_path, "index.json", "train/a.mds", "train/index.json", "val/x/b.mds", "_old/c.mds")
     make(tmp_path, ".git/d.mds", "2.0.0.incomplete3F/e.mds")
-    found = list_files(["."], cwd=str(tmp_path))
+    found = list_files([f"{tmp_path}/."])
     assert names(found, tmp_path) == ["train/a.mds", "val/x/b.mds"]
     assert len(found.sidecars) == 2
     assert found.root == str(tmp_path)
@@ -61,7 +63,7 @@ def test_hidden_and_unfinished_files_are_ignored(tmp_path: Path) -> None:
         "a.tfrecord.incomplete", "a.tfrecord~", "cache-0123456789abcdef.arrow",
     ]  # fmt: skip
     make(tmp_path, "a.tfrecord", *unfinished)
-    found = list_files(["*"], cwd=str(tmp_path))
+    found = list_files([f"{tmp_path}/*"])
     assert names(found, tmp_path) == ["a.tfrecord"]
     assert listed(tmp_path, "_*") == ["_SUCCESS", "_metadata"]
     assert listed(tmp_path, "a.tfrecord.tmp") == ["a.tfrecord.tmp"]

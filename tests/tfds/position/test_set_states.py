@@ -15,7 +15,8 @@ import pytest
 
 import shardctl.tfds
 from shardctl.errors import DatasetError, UsageError
-from shardctl.saved.plan_file import plan_json
+from shardctl.files.documents import to_json
+from shardctl.saved.plan_file import plan_document
 from shardctl.saved.position_file import PositionRecord, position_text
 from shardctl.saved.resume_plan import RunSegment
 from shardctl.settings.read_settings import ReadSettings
@@ -232,7 +233,7 @@ def test_its_plan_is_read_epoch_by_epoch(tfds: Any, builder: Any) -> None:
     with pytest.raises(UsageError, match="the shared rest of this plan"):
         shardctl.tfds.read_config(plan)
     with pytest.raises(UsageError, match="a plan file does not hold"):
-        "".join(plan_json(plan))
+        "".join(to_json(plan_document(plan)))
     with pytest.raises(UsageError, match="shared again, and cannot be proven alone"):
         prove(place._dataset, plan)
     with pytest.raises(UsageError, match="shared again, and cannot be proven alone"):

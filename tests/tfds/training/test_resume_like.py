@@ -15,7 +15,8 @@ import shardctl
 import shardctl.tfds
 from shardctl import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.saved.plan_file import plan_json
+from shardctl.files.documents import to_json
+from shardctl.saved.plan_file import plan_document
 from shardctl.settings.read_settings import as_settings
 from tests.cases import FUZZ, add_cases, check_cases
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, pipelines
@@ -420,7 +421,7 @@ def test_a_plan_goes_on_to_the_end_of_the_stages(builder: Any, stages: str, tmp_
     plan = shardctl.resume(str(builder.data_dir), None, settings, steps=step)
     assert plan.continued_by == "shardctl.tfds"
     path = tmp_path / "plan.json"
-    path.write_text("".join(plan_json(plan)))
+    path.write_text("".join(to_json(plan_document(plan))))
     assert elements(shardctl.tfds.resume(builder, path, **how)) == whole[step:]
     if stages in STAGES[2:4]:  # which makes the same plan
         exact = shardctl.tfds.exact_order(builder, None, settings, consumed=plan.consumed, **how)

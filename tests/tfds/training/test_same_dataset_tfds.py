@@ -14,9 +14,10 @@ import pytest
 import shardctl.tfds
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
+from shardctl.files.documents import to_json, to_yaml
 from shardctl.metadata.reference import merge_datasets
 from shardctl.metadata.tfds_metadata import read_tfds_folder
-from shardctl.saved.plan_file import plan_json, plan_yaml, read_plan
+from shardctl.saved.plan_file import plan_document, read_plan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.proof import prove
@@ -83,7 +84,7 @@ def stopped(path: Path, folders: tuple[Path, ...], consumed: int) -> tuple[Path,
     """Write a plan and a position, as a job leaves them that stops after so many examples."""
     plan, position = path / "plan.json", path / "position.json"
     made = resume(dataset_of(*folders), "train", SETTINGS, consumed=consumed)
-    plan.write_text("".join(plan_json(made)))
+    plan.write_text("".join(to_json(plan_document(made))))
     shardctl.tfds.Position(builder_of(*folders), "train", SETTINGS, consumed=consumed).save(
         position
     )
@@ -113,7 +114,7 @@ def test_folders_in_the_other_order_would_repeat_every_example(
                 call(**allow)
     for call in everything_that_compares(plan, position, (a, b)):
         call()
-    text = "".join(plan_yaml(resume(dataset_of(b, a), "train", SETTINGS, consumed=60)))
+    text = "".join(to_yaml(plan_document(resume(dataset_of(b, a), "train", SETTINGS, consumed=60))))
     (tmp_path / "swapped.yaml").write_text(text)
     with pytest.raises(DatasetError, match="in another order"):
         shardctl.tfds.resume(builder_of(a, b), tmp_path / "swapped.yaml")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.documents import to_json, to_yaml
-from shardctl.saved.plan_file import plan_json
 from shardctl.saved.resume_plan import ListedPlan, PlanListing
 from shardctl.saved.snapshot_file import read_comparable
 from shardctl.settings.read_settings import ReadSettings
@@ -85,7 +84,7 @@ def test_plan_documents_are_compared_plan_by_plan(tmp_path: Path) -> None:
 
 def resumed(path: Path, consumed: int, **settings: int) -> PlanListing:
     found = resume(TOY, "train", ReadSettings(**settings), consumed=consumed)  # type: ignore[arg-type]
-    return written(path, "".join(plan_json(found)))
+    return written(path, found.to_json())
 
 
 def test_resume_files_are_compared_with_the_settings_they_resume_with(tmp_path: Path) -> None:

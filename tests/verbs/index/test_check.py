@@ -12,8 +12,7 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.files.documents import to_yaml
-from shardctl.metadata.index.answer import index_document
-from shardctl.metadata.index.index import index
+from shardctl.metadata.index.index import index, index_document
 from shardctl.verbs.index.check import IndexCheck, check_index
 from tests.record_files import framed
 
@@ -72,6 +71,16 @@ def test_each_change_is_named(data: Path, layout: Path) -> None:
     ]
     assert [one.bytes_now for one in check.changes][:2] == [2 * 16 + 10, None]
     assert "cut off: " in str(check.changes[4].reason)
+
+
+def test_files_that_were_broken_are_compared_too(data: Path) -> None:
+    file = data / "part-00005.tfrecord"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-3])
+    layout = indexed(data, keep_going=True)
+    assert (check_index(layout).equal, check_index(layout).num_files) == (True, 5)
+    file.write_bytes(whole)
+    assert changes(check_index(layout)) == [("grew", file.name, None, 6)]
 
 
 def test_files_of_other_patterns_did_not_appear(data: Path) -> None:

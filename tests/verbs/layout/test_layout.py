@@ -12,7 +12,7 @@ from hypothesis import given
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.metadata.files_on_disk import with_disk_bytes
+from shardctl.metadata.files_on_disk import check_files, with_disk_bytes
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.verbs.layout.answer import SplitLayout, layout
 from tests.cli.conftest import Shardctl
@@ -68,7 +68,8 @@ def test_shards_are_the_files_that_tfds_wrote(tmp_path: Path, file_format: str) 
 
     lengths = {"train": [3, 0, 5], "test": [1]}
     folder = build_dataset(tmp_path, splits=lengths, file_format=file_format)
-    dataset = with_disk_bytes(read_tfds_folder(folder))
+    there = read_tfds_folder(folder)
+    dataset = with_disk_bytes(there, check_files(there))
     builder = tfds.builder_from_directory(folder)
     for split in layout(dataset).splits:
         info = builder.info.splits[split.split.name]

@@ -9,8 +9,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset
+from shardctl.files.documents import to_json, to_yaml
 from shardctl.order.order import Order
-from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
+from shardctl.saved.plan_file import parse_plan, plan_document
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.verbs.resume.apply_plan import applied
 from tests.order.order_cases import changed, elements
@@ -61,7 +62,7 @@ def stopping_points(order: Order, numbers: Sequence[int]) -> list[int]:
 
 def from_a_file(plan: ResumePlan, dataset: Dataset, number: int) -> ResumePlan:
     """Return a plan as it comes back from its file."""
-    text = "".join((plan_json, plan_yaml)[number % 2](plan))
+    text = "".join((to_json, to_yaml)[number % 2](plan_document(plan)))
     return applied(parse_plan(text.encode(), source="plan"), dataset)
 
 

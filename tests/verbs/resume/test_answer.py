@@ -8,8 +8,9 @@ import pytest
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.files.documents import to_json, to_yaml
 from shardctl.order.plan_order import plan_order
-from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
+from shardctl.saved.plan_file import parse_plan, plan_document
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.resume.answer import BufferMode, resume
@@ -109,7 +110,7 @@ def check(case: Case) -> None:
         return
     consumed = case.stop % (order.num_examples + 1)
     made = resume(case.dataset, case.spec, case.settings, consumed=consumed, mode=case.mode)
-    text = "".join((plan_json, plan_yaml)[case.stop % 2](made))
+    text = "".join((to_json, to_yaml)[case.stop % 2](plan_document(made)))
     plan = applied(parse_plan(text.encode(), source="plan"), case.dataset)
     assert plan == made
     undropped = replace(case.settings, batch=None, drop_remainder=False)

@@ -8,7 +8,8 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.folders import with_folders
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UnpredictableOrderError
-from shardctl.saved.plan_file import parse_plan, plan_json
+from shardctl.files.documents import to_json
+from shardctl.saved.plan_file import parse_plan, plan_document
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.apply_plan import applied
@@ -27,7 +28,7 @@ def test_a_plan_is_for_the_dataset_as_it_was() -> None:
 
 def test_a_plan_finds_its_files_in_a_copy_elsewhere() -> None:
     made = resume(TOY, "train", ReadSettings(cycle=1), consumed=2)
-    plan = parse_plan("".join(plan_json(made)).encode(), source="plan")
+    plan = parse_plan("".join(to_json(plan_document(made))).encode(), source="plan")
     assert plan.instructions.shard_index is None
     copy = replace(TOY, data_dir="/elsewhere", version="2.0.0")
     assert applied(plan, copy).instructions.shard.tolist() == [0, 1, 2]
@@ -65,7 +66,7 @@ def test_a_plan_of_an_order_that_tfds_leaves_open_is_refused() -> None:
 
 def test_files_of_one_name_are_told_apart_by_their_place() -> None:
     made = resume(with_folders(two_folders()), "train", ReadSettings(cycle=1), consumed=4)
-    text = "".join(plan_json(made))
+    text = "".join(to_json(plan_document(made)))
     assert '"take": 4, "examples_in_shard": 5, "shard_index": 1}' in text
     plan = applied(parse_plan(text.encode(), source="plan"), two_folders())
     assert plan.instructions.shard.tolist() == [1, 2, 3]

@@ -11,8 +11,9 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
+from shardctl.files.documents import to_yaml
 from shardctl.order.plan_order import plan_order
-from shardctl.saved.plan_file import plan_yaml
+from shardctl.saved.plan_file import plan_document
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
@@ -95,7 +96,7 @@ def test_a_plan_file_is_read_where_code_would_be_long(toys: Toys, tmp_path: Path
     settings = ReadSettings(buffer=9, buffer_seed=2, cycle=2)
     order = resume(toys["plain"].dataset, "train", settings, consumed=0, mode="exact-order")
     path = tmp_path / "plan.yaml"
-    path.write_text("".join(plan_yaml(order)))
+    path.write_text("".join(to_yaml(plan_document(order))))
     whole = read(run([code_of(order, str(path))])["ds"])
     assert whole == read(run([code_of(order)])["ds"])
     assert len(whole) == 75

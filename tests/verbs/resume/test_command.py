@@ -127,12 +127,13 @@ def test_folders_in_the_other_order_are_named(shardctl: Shardctl, tmp_path: Path
 def test_a_broken_promise_exits_with_one(shardctl: Shardctl, toy: Path) -> None:
     from dataclasses import replace
 
-    from shardctl.saved.plan_file import plan_yaml, read_plan
+    from shardctl.files.documents import to_yaml
+    from shardctl.saved.plan_file import plan_document, read_plan
 
     shardctl("resume", "--consumed", 3, "--cycle", 1, "-d", toy, "-o", "plan.yaml")
     plan = read_plan("plan.yaml")
     # A plan that says it begins elsewhere, with a digest of its own.
-    Path("plan.yaml").write_text("".join(plan_yaml(replace(plan, consumed=2))))
+    Path("plan.yaml").write_text("".join(to_yaml(plan_document(replace(plan, consumed=2)))))
     ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--prove", "-f", "json")
     assert ran.exit_code == 1
     proof = json.loads(ran.stdout)["proof"]

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.files.documents import to_json, to_yaml
 from shardctl.order.plan_order import plan_order
-from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
+from shardctl.saved.plan_file import parse_plan, plan_document
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
@@ -135,7 +136,9 @@ def check(case: Case) -> None:
             plan_order(case.dataset, case.spec, new_hosts(case)[0])
         return
     assert made.remaining_total == handed_out_in_all(case, made)
-    plan = parse_plan("".join((plan_json, plan_yaml)[count % 2](made)).encode(), source="plan")
+    plan = parse_plan(
+        "".join((to_json, to_yaml)[count % 2](plan_document(made))).encode(), source="plan"
+    )
     assert plan == made
     plan = applied(plan, case.dataset)
     expected: Counter[str] = Counter()

@@ -14,10 +14,10 @@ import shardctl
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
+from shardctl.files.documents import Document, to_json, to_yaml
 from shardctl.loaders.loader import LOADERS, LoaderCall
 from shardctl.order.plan_order import plan_order
-from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
-from shardctl.saved.resume_plan import ResumePlan
+from shardctl.saved.plan_file import parse_plan, plan_document
 from shardctl.verbs.resume.answer import MOST_INSTRUCTIONS, resume, resume_loader
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.proof import prove
@@ -49,11 +49,11 @@ def test_a_call_that_leads_elsewhere_is_a_broken_promise(way: str) -> None:
 
 
 @of_ways
-@pytest.mark.parametrize("write", [plan_json, plan_yaml])
-def test_a_file_holds_all_of_it(way: str, write: Callable[[ResumePlan], Any]) -> None:
+@pytest.mark.parametrize("write", [to_json, to_yaml])
+def test_a_file_holds_all_of_it(way: str, write: Callable[[Document], Any]) -> None:
     for consumed in (0, 5, 13):
         plan = resume(TOY, "train", {**WAYS[way], "epochs": 1}, consumed=min(consumed, 6))
-        read = parse_plan("".join(write(plan)).encode(), source="plan")
+        read = parse_plan("".join(write(plan_document(plan))).encode(), source="plan")
         assert (read.stop, read.after_read, read.advice) == (
             plan.stop,
             plan.after_read,
@@ -72,7 +72,7 @@ def test_a_list_that_is_too_long_is_none_in_the_file_too(tmp_path: Path) -> None
         f"more than {MOST_INSTRUCTIONS:,} runs of adjacent examples are left, too many for a "
         "plan; simulate --skip 9 --take 199991 lists the examples"
     )
-    read = parse_plan("".join(plan_json(plan)).encode(), source="plan")
+    read = parse_plan("".join(to_json(plan_document(plan))).encode(), source="plan")
     assert (read.lists_rest, read.num_instructions) == (False, 0)
     proof = prove("imagenet2012", read)
     assert (proof.holds, proof.compared, proof.moved) == (True, 199_991, 0)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from shardctl.files.documents import to_json, to_yaml
 from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
-from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
+from shardctl.saved.plan_file import parse_plan, plan_document
 from shardctl.saved.resume_plan import BatchCall
 from shardctl.settings.read_settings import as_settings
 from shardctl.verbs.resume.apply_plan import applied
@@ -103,7 +104,9 @@ def test_old_and_new_hosts_read_every_example_once(name: str, seed: int) -> None
     assert plan.remaining == expected.total()
     sizes = [share.num_examples for share in plan.hosts]
     assert max(sizes) - min(sizes) <= (1 if len(orders[0].sources) < 2 else 2)
-    read = parse_plan("".join((plan_json, plan_yaml)[seed % 2](plan)).encode(), source="plan")
+    read = parse_plan(
+        "".join((to_json, to_yaml)[seed % 2](plan_document(plan))).encode(), source="plan"
+    )
     assert read == plan
     assert applied(read, FILES).hosts == plan.hosts
     proof = prove(FILES, read)

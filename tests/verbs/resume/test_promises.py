@@ -19,8 +19,9 @@ from typing import Any
 import pytest
 
 from shardctl.errors import ShardctlError
+from shardctl.files.documents import to_json
 from shardctl.saved.head import read_split_sizes
-from shardctl.saved.plan_file import DIGEST, digest_of, parse_plan, plan_json, read_instructions
+from shardctl.saved.plan_file import DIGEST, digest_of, parse_plan, plan_document, read_instructions
 from shardctl.saved.resume_plan import ResumePlan, ShardCall, ShuffleCall, TakeCall
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.proof import broken_promises, prove
@@ -152,7 +153,7 @@ def edited(document: Any, path: tuple[Any, ...], value: Any) -> ResumePlan:
 )
 def test_every_edit_of_a_plan_file_is_found_out(name: str) -> None:
     plan, wrong = plans()[name], []
-    document = json.loads("".join(plan_json(plan)))
+    document = json.loads("".join(to_json(plan_document(plan))))
     assert report_of(lambda: edited(document, ("spec",), plan.spec)) == (plan, "")
     for path, value in counted(some_of(leaves(document))):
         if path[0] in (DIGEST, "advice", "assumptions", "refs"):

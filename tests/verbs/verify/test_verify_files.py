@@ -19,8 +19,7 @@ import pytest
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.index.answer import index_document
-from shardctl.metadata.index.index import index
+from shardctl.metadata.index.index import index, index_document
 from shardctl.metadata.layouts import read_layout_file
 from shardctl.metadata.names import catalog_dataset
 from shardctl.metadata.tfds_metadata import read_tfds_folder
