@@ -142,7 +142,6 @@ class Seed(GrainStage):
 
     name = "seed"
     effect = "seeds what is random behind it and has no seed of its own"
-    keeps_order = True
     seed: RootSeed
 
 
@@ -286,8 +285,6 @@ class Map(GrainStage):
     name = "map"
     effect = "keeps the order"
     parameters = (parts.FUNCTION,)
-    takes_function = True
-    keeps_order = True
 
 
 class MapWithIndex(Map):
@@ -303,8 +300,6 @@ class RandomMap(GrainStage):
     name = "random_map"
     effect = "keeps the order; draws random numbers"
     parameters = (parts.FUNCTION, parts.value("seed", by_name=True))
-    takes_function = True
-    keeps_order = True
     seed: SeedOf32 | None = None
 
     def rows(self, reading: Reading, before: Pipeline) -> Rows:
@@ -373,7 +368,6 @@ class FirstFitPackIterDataset(GrainStage):
     """`grain.experimental.FirstFitPackIterDataset(ds, length_struct=, ..)`."""
 
     effect = "packs examples by their lengths"
-    parameters = ()
     takes_anything = True
 
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str:
@@ -384,13 +378,9 @@ class FirstFitPackIterDataset(GrainStage):
 class BestFitPackIterDataset(FirstFitPackIterDataset):
     """`grain.experimental.BestFitPackIterDataset`."""
 
-    parameters = ()
-
 
 class ConcatThenSplitIterDataset(FirstFitPackIterDataset):
     """`grain.experimental.ConcatThenSplitIterDataset`."""
-
-    parameters = ()
 
 
 class LimitIterDataset(GrainStage):
@@ -460,7 +450,6 @@ class Prefetch(GrainStage):
     effect = "keeps the order; reads ahead"
     of = "iter"
     parameters = (parts.value("", "prefetch_buffer_size", takes="code"),)
-    keeps_order = True
 
 
 class WithOptions(GrainStage):
@@ -470,7 +459,6 @@ class WithOptions(GrainStage):
     effect = "keeps the order"
     of = "iter"
     parameters = (parts.value("", "options", takes="code"),)
-    keeps_order = True
 
 
 # Samplers, and the DataLoader over one.
