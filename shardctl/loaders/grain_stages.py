@@ -7,7 +7,6 @@ no number any more, and other calls are to be had.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Annotated, Any, ClassVar, Literal
@@ -224,12 +223,6 @@ class Repeat(GrainStage):
         alike = not self.reseed_each_epoch
         return rows.RepeatedRows(reading.rows(before), self.num_epochs, alike=alike)
 
-    def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
-        """Return how many elements all repetitions have."""
-        if self.num_epochs is None:
-            return 0 if count == 0 else inf
-        return None if count is None else count * self.num_epochs
-
 
 class RepeatIterDataset(GrainStage):
     """`grain.experimental.RepeatIterDataset(ds, num_epochs)`: each epoch is the first one again."""
@@ -237,7 +230,6 @@ class RepeatIterDataset(GrainStage):
     effect = "repeats all that is before it, as it was"
     of = "iter"
     num_epochs: parts.PositiveCount | None = None
-    length = Repeat.length
 
     def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return the epochs."""
@@ -272,11 +264,6 @@ class Batch(GrainStage):
                 "before it"
             )
         return rows.BatchedRows(of, self.batch_size, drop_remainder=self.drop_remainder)
-
-    def whole_length(self, count: int) -> int:
-        """Return the number of batches."""
-        whole = count // self.batch_size
-        return whole if self.drop_remainder else -(-count // self.batch_size)
 
 
 class Map(GrainStage):
@@ -393,10 +380,6 @@ class LimitIterDataset(GrainStage):
     def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return the first elements."""
         return rows.SlicedRows(reading.rows(before), slice(self.count))
-
-    def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
-        """Return how many there are."""
-        return count if count is None else min(count, self.count)
 
 
 class Workers(GrainStage, is_call=False):
@@ -523,10 +506,6 @@ class IndexSampler(GrainStage):
             return config.host, config.num_hosts
         return self.shard_index, self.shard_count or 1
 
-    def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
-        """Return that there is no end where no number of epochs is given."""
-        return inf if self.num_epochs is None else None
-
 
 class SequentialSampler(IndexSampler):
     """`grain.samplers.SequentialSampler(len(source), ShardOptions(..))`: one epoch, as stored."""
@@ -586,10 +565,6 @@ class Merging(Mixture, is_call=False):
     def kinds(self) -> set[str]:
         """Which datasets its inputs are."""
         return set(map(kind_of, self.inputs))
-
-    def length(self, others: Sequence[parts.Count]) -> parts.Count:
-        """Return that there is no end, where no input has one."""
-        return inf if all(count == inf for count in others) else None
 
 
 class Mix(Merging):
