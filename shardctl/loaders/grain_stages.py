@@ -627,17 +627,20 @@ class InterleaveIterDataset(Merging):
 
     def rows(self, reading: Reading) -> Rows:
         """Return the elements; workers are dealt whole datasets."""
-        inputs = self.inputs
-        if reading.deal is not None:
-            worker, count = reading.deal
-            inputs, reading = inputs[worker::count], replace(reading, deal=None)
-            if not inputs:
-                raise UsageError(
-                    f"{self.name}: {count} workers share {len(self.inputs)} datasets, and Grain "
-                    "fails in one that has none; take fewer workers"
-                )
+        reading, inputs = self.dealt(reading)
         of = [iterated(reading.rows(one), one) for one in inputs]
         return rows.TakingTurns(of, self.cycle_length)
+
+    def dealt(self, reading: Reading) -> tuple[Reading, tuple[Pipeline, ...]]:
+        """Return which datasets a worker reads, each as a whole."""
+        worker, count = reading.deal or (0, 1)
+        inputs: tuple[Pipeline, ...] = self.inputs[worker::count]
+        if not inputs:
+            raise UsageError(
+                f"{self.name}: {count} workers share {len(self.inputs)} datasets, and Grain "
+                "fails in one that has none; take fewer workers"
+            )
+        return replace(reading, deal=None), inputs
 
 
 # Plain settings as the chain that they stand for.
