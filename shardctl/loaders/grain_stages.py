@@ -388,10 +388,7 @@ class Workers(GrainStage, is_call=False):
     effect = "deals elements to workers, and yields one of each in turn"
     of = "iter"
 
-    @property
-    def workers(self) -> int:
-        """How many there are; 0 reads in the process itself."""
-        raise NotImplementedError
+    workers: ClassVar[Any]  # how many there are; 0 reads in the process itself
 
     def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return what workers yield that read the stages before this one."""
@@ -409,11 +406,7 @@ class MpPrefetch(Workers):
 
     name = "mp_prefetch"
     num_workers: parts.Number = 10
-
-    @property
-    def workers(self) -> int:
-        """The worker processes."""
-        return self.num_workers
+    workers = property(lambda self: self.num_workers)
 
 
 class MultithreadPrefetch(MpPrefetch):
@@ -531,11 +524,7 @@ class DataLoader(Workers):
     """
 
     worker_count: parts.Number = 0
-
-    @property
-    def workers(self) -> int:
-        """The worker processes."""
-        return self.worker_count
+    workers = property(lambda self: self.worker_count)
 
 
 # What combines several datasets.
