@@ -115,13 +115,10 @@ def stacked(indices):
         except _NeedsElementsError:
             return None
 
-    def imports(self, config: LoaderConfig) -> Iterable[str]:
-        """Yield the imports of a loader, and of its flags where there are workers."""
-        return ("import grain", "from absl import flags" if config.workers else "")
-
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the lines that make a chain of datasets, or a DataLoader."""
         code = _Code(config)
+        yield "import grain"
         slices = [part for part in parts_of(code.chain) if isinstance(part, ast.Slice)]
         if not config.shares and any(part.start == "rank" for part in slices):
             yield "rank, world_size = 0, 1"
@@ -131,6 +128,7 @@ def stacked(indices):
         """Yield the one loop over all epochs."""
         indent = ""
         if config.workers:
+            yield "from absl import flags"
             yield "# Worker processes import this script anew, and read Grain's flags."
             yield 'if __name__ == "__main__":'
             yield "    flags.FLAGS.mark_as_parsed()"
@@ -139,15 +137,13 @@ def stacked(indices):
         yield f"{indent}for {'batch' if batches else 'example'} in loader:"
         yield f"{indent}    ..."
 
-    def imports_of_rest(self, config: LoaderConfig) -> Iterable[str]:
-        """Yield the imports of a MapDataset, and of what stacks batches."""
-        stacks = () if config.batch is None else ("import numpy as np", "import tree")
-        return ("import grain", *stacks)
-
     def made_of_rest(self, config: LoaderConfig) -> Iterable[str]:
         """Yield a MapDataset of what is left."""
         reads = "lambda index: source[index]" if config.batch is None else "stacked"
+        stacks = () if config.batch is None else ("import numpy as np", "import tree")
         return (
+            "import grain",
+            *stacks,
             "loader = grain.MapDataset.source(rest)",
             f"loader = loader.map({reads})",
             "loader = loader.to_iter_dataset()",

@@ -64,8 +64,7 @@ class HuggingFace(OfDataLoader):
             names[name] = self._of_indices(config, config.sources[read])
         for number, stage in enumerate(_of_kind(chain, stages.Filter)):
             names[f"passes_{number + 1}"] = _passes(config, stage)
-        imports = [line for line in self.imports(config) if line != DATA_LOADER]
-        self.run([*imports, *self.made(config)], names)
+        self.run((line for line in self.made(config) if line != DATA_LOADER), names)
         return names
 
     def epoch_setter(self, config: LoaderConfig) -> str:
@@ -74,25 +73,13 @@ class HuggingFace(OfDataLoader):
         never = any(stage.set_epoch is False for stage in shuffles)
         return "dataset" if stream_of(config) is not None and not never else ""
 
-    def imports(self, config: LoaderConfig) -> Iterator[str]:
-        """Yield the imports of what shares, and of the DataLoader."""
-        if any(_of_kind(_chain(config), stages.SplitByNode)):
-            yield "from datasets.distributed import split_dataset_by_node"
-        combined = {part.name for part in _of_kind(_chain(config), stages.Combined)}
-        if combined:
-            yield f"from datasets import {', '.join(sorted(combined))}"
-        yield DATA_LOADER
-
-    def imports_of_data(self, order: LoaderOrder) -> Iterator[str]:
-        """Yield the imports of what loads."""
-        yield "import datasets"
-
     def data(self, spec: str, order: LoaderOrder) -> Iterator[str]:
         """Yield the lines that make the dataset whose examples the indices of an order count.
 
         Subsplits of TFDS are no slices of `datasets`, so a part is selected by its indices.
         """
         config = order.config
+        yield "import datasets"
         for read, name in _named(_chain(config)).items():
             if name == "dataset":
                 yield from loaded(spec, order)
@@ -106,6 +93,11 @@ class HuggingFace(OfDataLoader):
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the calls of the chain, those of settings too, and the DataLoader."""
         chain = _chain(config)
+        if any(_of_kind(chain, stages.SplitByNode)):
+            yield "from datasets.distributed import split_dataset_by_node"
+        if combined := {part.name for part in _of_kind(chain, stages.Combined)}:
+            yield f"from datasets import {', '.join(sorted(combined))}"
+        yield DATA_LOADER
         ranks = [getattr(one, "rank", getattr(one, "index", 0)) for one in parts_of(chain)]
         if not config.shares and None in ranks:
             yield "rank, world_size = 0, 1  # of one process"

@@ -215,12 +215,11 @@ class Library(ABC):
         The first part are the imports.
         """
         config = order.config
-        yield in_order([*self.imports(config), *self.imports_of_data(order)])
-        yield self.data(spec, order)
         here = f"rank, world_size = {config.host}, {config.num_hosts}"
-        yield ("# Which of the processes this is: 0 is the first.", here) if config.shares else ()
-        yield self.made(config)
-        yield self.loop(config)
+        host = ("# Which of the processes this is: 0 is the first.", here) if config.shares else ()
+        yield from _behind_imports(
+            [self.data(spec, order), host, self.made(config), self.loop(config)]
+        )
 
     def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
         """Yield the parts of code that reads what is left of all epochs."""
@@ -231,21 +230,18 @@ class Library(ABC):
         # Batches are read as they are, whoever forms them.
         batch = (order.config.batch or 1) if order.has_steps else None
         config = replace(order.config, stages=None, batch=batch)
-        rest = self.made_of_rest(config)
         # The code plans the order again and reads what is left by index.
-        imports = ["import shardctl", *self.imports_of_rest(config), *self.imports_of_data(order)]
-        yield in_order(imports)
-        yield self.data(spec, order)
         named = literal(str(dataset.reference or dataset.data_dir or dataset.title))
         plan = call("planned = shardctl.plan_order", [named, literal(spec), "settings"])
-        yield (*settings_code(order.settings), *plan, "order = planned.order")
+        planned = "import shardctl", *settings_code(order.settings), *plan, "order = planned.order"
+        parts: list[Iterable[str]] = [self.data(spec, order), planned]
         if len(origins) > 1:
-            yield _JOINED.splitlines()
-            yield (f"{self.source} = Joined({', '.join(self.names_of_sources(len(origins)))})",)
+            sources = ", ".join(self.names_of_sources(len(origins)))
+            parts += [_JOINED.splitlines(), (f"{self.source} = Joined({sources})",)]
         if config.batch is not None:
-            yield (_REST_OF_BATCHES + self.helpers).splitlines()
+            parts.append((_REST_OF_BATCHES + self.helpers).splitlines())
         elif order.is_endless:
-            yield _REST_WITHOUT_END.splitlines()
+            parts.append(_REST_WITHOUT_END.splitlines())
         # Examples by default; batches where the loader makes them, since a batch may hold less than
         # its size.
         left = f"rest = order.indices_at(range({stop.consumed}, order.num_examples)).tolist()"
@@ -255,16 +251,9 @@ class Library(ABC):
             left = f"rest = Rest(range({stop.steps}, order.num_steps), in_batch={stop.in_batch})"
         said = "It is read by index: what the chain does to each example is called on what is read."
         notes = comment(said) if order.config.stages is not None else ()
-        yield (left, *notes, *rest, f"for {element_of(config)} in loader:", "    ...")
-
-    def imports(self, config: LoaderConfig) -> Iterable[str]:
-        """Yield the imports of `made`; "" stands for none."""
-        return ()
-
-    def imports_of_data(self, order: LoaderOrder) -> Iterable[str]:
-        """Yield the imports of `data`."""
-        of_files = (origin.dataset.file_format != POSITIONS for origin in _origins("", order))
-        return (reader.TFDS,) if any(of_files) else ()
+        loop = f"for {element_of(config)} in loader:", "    ..."
+        parts.append((left, *notes, *self.made_of_rest(config), *loop))
+        yield from _behind_imports(parts)
 
     def names_of_sources(self, count: int) -> list[str]:
         """Return what the lines call the sources of the readers of a chain, in their order."""
@@ -278,9 +267,12 @@ class Library(ABC):
                 yield "# The source of the script, of which only the length is known here."
                 yield f"{name} = range({one.dataset.splits[0].num_examples})"
                 continue
-            yield from reader.builder(one.dataset)
+            builder = list(reader.builder(one.dataset))
+            yield from (*filter(None, reader.imports(builder)), *builder)
             yield "# Files that are read by index, as array_record ones are."
             yield f"{name} = builder.as_data_source(split={literal(one.spec)})"
+
+    # Lines of code import what they need; imports are brought to the top.
 
     def made(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the lines that make `loader` of the source, on process `rank` of `world_size`."""
@@ -288,10 +280,6 @@ class Library(ABC):
 
     def loop(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the lines that go through all epochs."""
-        return ()
-
-    def imports_of_rest(self, config: LoaderConfig) -> Iterable[str]:
-        """Yield the imports of `made_of_rest`."""
         return ()
 
     def made_of_rest(self, config: LoaderConfig) -> Iterable[str]:
@@ -330,10 +318,6 @@ class OfDataLoader(Library):
         yield f"    for {element_of(config)} in loader:"
         yield "        ..."
 
-    def imports_of_rest(self, config: LoaderConfig) -> Iterable[str]:
-        """Yield the import of the loader of what is left."""
-        return (DATA_LOADER,)
-
     def made_of_rest(self, config: LoaderConfig) -> Iterable[str]:
         """Yield a DataLoader of what is left: batches as they are, or examples one by one."""
         # batch_size=None turns the batching of PyTorch off.
@@ -342,7 +326,7 @@ class OfDataLoader(Library):
             how = {"batch_sampler": "rest"}
         if config.workers:
             how["num_workers"] = literal(config.workers)
-        return call("loader = DataLoader", [self.source, *keywords(how)])
+        return (DATA_LOADER, *call("loader = DataLoader", [self.source, *keywords(how)]))
 
     def options(self, config: LoaderConfig) -> dict[str, str]:
         """Return how a DataLoader reads and cuts, as arguments by name."""
@@ -377,9 +361,23 @@ def _origins(spec: str, order: LoaderOrder) -> list[Origin]:
     return [*order.origins.values()] or [Origin(name="", dataset=order.dataset, spec=spec)]
 
 
-def in_order(imports: Iterable[str]) -> list[str]:
-    """Return imports as they stand in a module, `from` behind the others."""
-    return sorted({*filter(None, imports)}, key=lambda line: (line.startswith("from "), line))
+def imports_apart(lines: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the imports among lines of code, as they stand in a module, and the other lines.
+
+    >>> imports_apart(["from a import f", "f()", "import z"])
+    (['import z', 'from a import f'], ['f()'])
+    """
+    every = list(lines)
+    imports = {line for line in every if line.startswith(("import ", "from "))}
+    ordered = sorted(imports, key=lambda line: (line.startswith("from "), line))
+    return ordered, [line for line in every if line not in imports]
+
+
+def _behind_imports(parts: Iterable[Iterable[str]]) -> Iterator[Iterable[str]]:
+    """Yield the imports of all parts of code, then the parts without them."""
+    imports, rest = zip(*map(imports_apart, parts), strict=True)
+    yield imports_apart(line for lines in imports for line in lines)[0]
+    yield from rest
 
 
 def element_of(config: LoaderConfig) -> str:

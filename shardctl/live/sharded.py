@@ -25,7 +25,7 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.code.source import call, comment, keywords, literal
 from shardctl.errors import UsageError
-from shardctl.live.library import LoaderObject, OfDataLoader, element_of, refused
+from shardctl.live.library import LoaderObject, OfDataLoader, element_of, imports_apart, refused
 from shardctl.loaders import litdata, streaming, webdataset
 from shardctl.loaders.loader import LoaderCall, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
@@ -93,8 +93,8 @@ class _OfShards(OfDataLoader):
 
     def code(self, spec: str, order: LoaderOrder) -> Iterator[Iterable[str]]:
         """Yield the parts of code that makes the loader and goes through its epochs."""
-        imports, data, _, *parts = super().code(spec, order)  # torchrun says which rank it is
-        yield from (imports, data, *parts)
+        _, data, _, *parts = super().code(spec, order)  # torchrun says which rank it is
+        yield from (imports_apart(self.imports(order.config))[0], data, *parts)
 
     def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
         """Yield the parts of code that reads all again, and skips what came before."""
@@ -112,10 +112,6 @@ class _OfShards(OfDataLoader):
             f"        if (epoch, step) >= ({first}, {step}):",
             "            ...",
         )
-
-    def imports_of_data(self, order: LoaderOrder) -> Iterable[str]:
-        """Yield nothing: folders are named."""
-        return ()
 
     def data(self, spec: str, order: LoaderOrder) -> Iterator[str]:
         """Yield the folders that have an index.json."""

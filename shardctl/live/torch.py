@@ -16,7 +16,7 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.code.source import call, keywords, literal
 from shardctl.errors import UsageError
-from shardctl.live.library import OfDataLoader, refused
+from shardctl.live.library import OfDataLoader, imports_apart, refused
 from shardctl.loaders import torch_stages as calls
 from shardctl.loaders.loader import LoaderCall, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
@@ -286,11 +286,12 @@ class Torch(OfDataLoader):
         with torch.random.fork_rng(devices=[]):
             try:
                 self._check_seeds(config, torch)
-                self.run(self.imports(config), names)
+                imports, lines = imports_apart(self.made(config))
+                self.run(imports, names)
                 # A batch as the indices themselves; the default collate would make tensors.
                 for kind in {"DataLoader", "StatefulDataLoader"} & {*names}:
                     names[kind] = partial(names[kind], collate_fn=collate)
-                self.run(self.made(config), names)
+                self.run(lines, names)
             except (ValueError, RuntimeError) as error:  # the latter of older versions
                 raise refused("PyTorch", error) from error
             for epoch in self.epochs(config, names):
@@ -330,13 +331,10 @@ class Torch(OfDataLoader):
         """Whether the loader's own sampler shuffles, which draws at each iteration."""
         return not self.epoch_setter(config)
 
-    def imports(self, config: LoaderConfig) -> Iterable[str]:
-        """Yield the imports of the loader, and of its sampler or generator."""
-        return _Code(config, self.loader.name, self.options(config)).imports
-
     def made(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the lines that make the loader, behind those of its sampler or generator."""
-        return _Code(config, self.loader.name, self.options(config)).lines
+        code = _Code(config, self.loader.name, self.options(config))
+        return (*code.imports, *code.lines)
 
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
         """Yield that it keeps no position."""

@@ -7,7 +7,6 @@ no number any more, and other calls are to be had.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Annotated, Any, ClassVar, Literal
@@ -142,7 +141,6 @@ class Seed(GrainStage):
 
     name = "seed"
     effect = "seeds what is random behind it and has no seed of its own"
-    keeps_order = True
     seed: RootSeed
 
 
@@ -225,12 +223,6 @@ class Repeat(GrainStage):
         alike = not self.reseed_each_epoch
         return rows.RepeatedRows(reading.rows(before), self.num_epochs, alike=alike)
 
-    def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
-        """Return how many elements all repetitions have."""
-        if self.num_epochs is None:
-            return 0 if count == 0 else inf
-        return None if count is None else count * self.num_epochs
-
 
 class RepeatIterDataset(GrainStage):
     """`grain.experimental.RepeatIterDataset(ds, num_epochs)`: each epoch is the first one again."""
@@ -238,7 +230,6 @@ class RepeatIterDataset(GrainStage):
     effect = "repeats all that is before it, as it was"
     of = "iter"
     num_epochs: parts.PositiveCount | None = None
-    length = Repeat.length
 
     def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return the epochs."""
@@ -274,11 +265,6 @@ class Batch(GrainStage):
             )
         return rows.BatchedRows(of, self.batch_size, drop_remainder=self.drop_remainder)
 
-    def whole_length(self, count: int) -> int:
-        """Return the number of batches."""
-        whole = count // self.batch_size
-        return whole if self.drop_remainder else -(-count // self.batch_size)
-
 
 class Map(GrainStage):
     """`ds.map(f)`."""
@@ -286,8 +272,6 @@ class Map(GrainStage):
     name = "map"
     effect = "keeps the order"
     parameters = (parts.FUNCTION,)
-    takes_function = True
-    keeps_order = True
 
 
 class MapWithIndex(Map):
@@ -303,8 +287,6 @@ class RandomMap(GrainStage):
     name = "random_map"
     effect = "keeps the order; draws random numbers"
     parameters = (parts.FUNCTION, parts.value("seed", by_name=True))
-    takes_function = True
-    keeps_order = True
     seed: SeedOf32 | None = None
 
     def rows(self, reading: Reading, before: Pipeline) -> Rows:
@@ -373,7 +355,6 @@ class FirstFitPackIterDataset(GrainStage):
     """`grain.experimental.FirstFitPackIterDataset(ds, length_struct=, ..)`."""
 
     effect = "packs examples by their lengths"
-    parameters = ()
     takes_anything = True
 
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str:
@@ -384,13 +365,9 @@ class FirstFitPackIterDataset(GrainStage):
 class BestFitPackIterDataset(FirstFitPackIterDataset):
     """`grain.experimental.BestFitPackIterDataset`."""
 
-    parameters = ()
-
 
 class ConcatThenSplitIterDataset(FirstFitPackIterDataset):
     """`grain.experimental.ConcatThenSplitIterDataset`."""
-
-    parameters = ()
 
 
 class LimitIterDataset(GrainStage):
@@ -404,10 +381,6 @@ class LimitIterDataset(GrainStage):
         """Return the first elements."""
         return rows.SlicedRows(reading.rows(before), slice(self.count))
 
-    def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
-        """Return how many there are."""
-        return count if count is None else min(count, self.count)
-
 
 class Workers(GrainStage, is_call=False):
     """Workers that are dealt every so-manieth element, each of which makes its own of them."""
@@ -415,10 +388,7 @@ class Workers(GrainStage, is_call=False):
     effect = "deals elements to workers, and yields one of each in turn"
     of = "iter"
 
-    @property
-    def workers(self) -> int:
-        """How many there are; 0 reads in the process itself."""
-        raise NotImplementedError
+    workers: ClassVar[Any]  # how many there are; 0 reads in the process itself
 
     def rows(self, reading: Reading, before: Pipeline) -> Rows:
         """Return what workers yield that read the stages before this one."""
@@ -436,11 +406,7 @@ class MpPrefetch(Workers):
 
     name = "mp_prefetch"
     num_workers: parts.Number = 10
-
-    @property
-    def workers(self) -> int:
-        """The worker processes."""
-        return self.num_workers
+    workers = property(lambda self: self.num_workers)
 
 
 class MultithreadPrefetch(MpPrefetch):
@@ -460,7 +426,6 @@ class Prefetch(GrainStage):
     effect = "keeps the order; reads ahead"
     of = "iter"
     parameters = (parts.value("", "prefetch_buffer_size", takes="code"),)
-    keeps_order = True
 
 
 class WithOptions(GrainStage):
@@ -470,7 +435,6 @@ class WithOptions(GrainStage):
     effect = "keeps the order"
     of = "iter"
     parameters = (parts.value("", "options", takes="code"),)
-    keeps_order = True
 
 
 # Samplers, and the DataLoader over one.
@@ -535,10 +499,6 @@ class IndexSampler(GrainStage):
             return config.host, config.num_hosts
         return self.shard_index, self.shard_count or 1
 
-    def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
-        """Return that there is no end where no number of epochs is given."""
-        return inf if self.num_epochs is None else None
-
 
 class SequentialSampler(IndexSampler):
     """`grain.samplers.SequentialSampler(len(source), ShardOptions(..))`: one epoch, as stored."""
@@ -564,11 +524,7 @@ class DataLoader(Workers):
     """
 
     worker_count: parts.Number = 0
-
-    @property
-    def workers(self) -> int:
-        """The worker processes."""
-        return self.worker_count
+    workers = property(lambda self: self.worker_count)
 
 
 # What combines several datasets.
@@ -598,10 +554,6 @@ class Merging(Mixture, is_call=False):
     def kinds(self) -> set[str]:
         """Which datasets its inputs are."""
         return set(map(kind_of, self.inputs))
-
-    def length(self, others: Sequence[parts.Count]) -> parts.Count:
-        """Return that there is no end, where no input has one."""
-        return inf if all(count == inf for count in others) else None
 
 
 class Mix(Merging):
@@ -664,17 +616,20 @@ class InterleaveIterDataset(Merging):
 
     def rows(self, reading: Reading) -> Rows:
         """Return the elements; workers are dealt whole datasets."""
-        inputs = self.inputs
-        if reading.deal is not None:
-            worker, count = reading.deal
-            inputs, reading = inputs[worker::count], replace(reading, deal=None)
-            if not inputs:
-                raise UsageError(
-                    f"{self.name}: {count} workers share {len(self.inputs)} datasets, and Grain "
-                    "fails in one that has none; take fewer workers"
-                )
+        reading, inputs = self.dealt(reading)
         of = [iterated(reading.rows(one), one) for one in inputs]
         return rows.TakingTurns(of, self.cycle_length)
+
+    def dealt(self, reading: Reading) -> tuple[Reading, tuple[Pipeline, ...]]:
+        """Return which datasets a worker reads, each as a whole."""
+        worker, count = reading.deal or (0, 1)
+        inputs: tuple[Pipeline, ...] = self.inputs[worker::count]
+        if not inputs:
+            raise UsageError(
+                f"{self.name}: {count} workers share {len(self.inputs)} datasets, and Grain "
+                "fails in one that has none; take fewer workers"
+            )
+        return replace(reading, deal=None), inputs
 
 
 # Plain settings as the chain that they stand for.

@@ -130,7 +130,10 @@ class _Place:
                 replace(self.before, reading=replace(self.reading, deal=deal))
                 for deal in (deals if len(deals) > 1 else [None])
             ]
-        return [_Place(self.reading, one) for one in part.inputs]
+        reading, inputs = self.reading, part.inputs
+        if isinstance(part, ast.InterleaveIterDataset):
+            reading, inputs = part.dealt(reading)
+        return [_Place(reading, one) for one in inputs]
 
     def state(self, count: int) -> dict[str, Any]:
         """Return the state after so many elements."""

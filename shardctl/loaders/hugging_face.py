@@ -552,13 +552,11 @@ def _epoch_by_epoch(
     if config.batch is not None and not batched and len(set(totals)) == 1 == max(map(len, sizes)):
         batches = loader_sequence.EqualBatches(totals[0], block, epochs=len(totals))
     elif config.batch is not None or batched:
-        # Of examples only lengths are needed, so arrays of one byte an example stand in.
-        steps = [
-            read(number)[1]
-            if batched
-            else loader_sequence.in_turn([np.empty(n, np.int8) for n in each], block)[1]
-            for number, each in enumerate(sizes)
-        ]
+        if batched:
+            steps = [read(number)[1] for number in range(len(sizes))]
+        else:  # only lengths are needed, so arrays of one byte an example stand in
+            alike = ([np.empty(n, np.int8) for n in each] for each in sizes)
+            steps = [loader_sequence.in_turn(each, block)[1] for each in alike]
         batches = loader_sequence.UnequalBatches(np.concatenate([streams.NONE, *steps]))
         totals = [int(each.sum()) for each in steps]
     return loader_sequence.EpochByEpoch(totals, lambda number: read(number)[0], batches=batches)

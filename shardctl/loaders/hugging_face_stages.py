@@ -166,9 +166,7 @@ class Map(parts.Stage):
 
     name = "map"
     effect = "keeps the order; a stream yields rows behind it, and no tables"
-    keeps_order = True
     takes_anything = True
-    takes_function = True
     parameters = (parts.FUNCTION, parts.value("batched", by_name=True))
     batched: bool = False
 
@@ -195,9 +193,7 @@ class Columns(parts.Stage):
 
     name = "select_columns"
     effect = "keeps the order"
-    keeps_order = True
     takes_anything = True
-    parameters = ()
 
     @classmethod
     def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
@@ -219,7 +215,6 @@ class WithFormat(parts.Stage):
 
     name = "with_format"
     effect = "keeps the order"
-    keeps_order = True
     takes_anything = True
     type: str | None = None
 

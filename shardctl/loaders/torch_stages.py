@@ -704,7 +704,3 @@ class MultiNodeWeightedSampler(Mixture):
         super().__post_init__()
         if len(self.weights) != len(self.inputs) or not all(self.weights):
             raise UsageError(f"{self.name}: a weight above 0 of each input is needed")
-
-    def length(self, others: Sequence[parts.Count]) -> parts.Count:
-        """Return that there is no end where it is asked for."""
-        return math.inf if self.stop_criteria == "CYCLE_FOREVER" else None

@@ -11,10 +11,15 @@ import pytest
 
 import shardctl
 from shardctl.cli.main import main
+from shardctl.code.reader import BRIDGE, TFDS
+from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.loaders.hugging_face import hugging_face_sequence
 from shardctl.loaders.loader import LOADERS, library, library_of
 from shardctl.loaders.loader_sequence import LoaderConfig
+from shardctl.order.loader_order import LoaderOrder
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.subsplit import resolve_subsplit
 from tests.cases import counted
 from tests.late_modules import needs
 from tests.loaders.agreement import check_agreement
@@ -29,6 +34,16 @@ def test_a_missing_library_is_named_with_what_installs_it() -> None:
         library("no_such_library", LOADERS["torch"])
     for loader in LOADERS.values():
         assert callable(library_of(loader).batches)
+
+
+def test_code_of_counted_files_imports_what_finds_them() -> None:
+    split = Split(name="train", shard_lengths=(2,))
+    found: Any = {"origin": COUNTED_FILES, "reference": "/data/t-*", "file_format": "array_record"}
+    files = Dataset(name="d", splits=(split,), **found)
+    ranges = resolve_subsplit("train", files).ranges
+    order = LoaderOrder(files, ranges, ReadSettings(loader="grain"))
+    imports, *_ = library_of(LOADERS["grain"]).code("train", order)
+    assert imports == ["import grain", BRIDGE, TFDS]
 
 
 @needs("grain", reason="Grain is missing: pip install 'shardctl[grain]'")

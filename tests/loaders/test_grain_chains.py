@@ -125,5 +125,11 @@ def test_states_of_older_versions_and_of_other_chains() -> None:
     assert [elements_of(batches, {"next_index": n}) for n in (0, 4, 8, 9)] == [0, 1, 2, 3]
     with pytest.raises(UsageError, match="in the midst of a batch of 4: 5"):
         elements_of(batches, {"next_index": 5})
+    inputs = ", ".join(f"range({size}) | to_iter_dataset" for size in (5, 4, 6))
+    dealt = chain(f"InterleaveIterDataset({inputs}, cycle_length=3) | mp_prefetch(2)")
+    assert [elements_of(dealt, state_of(dealt, n)) for n in range(16)] == [*range(16)]
+    of_each = state_of(dealt, 5)["iterators_in_use_states"]  # as Grain 0.2.18 writes it
+    own = [[one["next_index"] for one in each["iterators_in_use_states"]] for each in of_each]
+    assert own == [[2, 1], [2]]
     with pytest.raises(UsageError, match="give state=STATE"):
         state_of(chain("range(9) | IndexSampler(num_epochs=1) | DataLoader"), 2)
