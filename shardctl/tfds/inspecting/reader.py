@@ -313,18 +313,6 @@ def function_of(operation: Operation) -> FileFunction | None:
     return file_function(operation.function)
 
 
-def opener_of(operation: Operation) -> Callable[[Any], Any] | None:
-    """Return what makes the elements of a file, given its path, as the reader's own function does.
-
-    None where that takes more than the path.
-    """
-    function = function_of(operation)
-    if function is None or operation.op in _LINES:
-        return None if function is None else function.opened
-    columns = rows_of(operation.input).columns
-    return operation.applied if len(columns) == 1 else None
-
-
 def paths_of(operation: Operation) -> list[str]:
     """Return the files that a reader lists, nothing where they are not understood."""
     function = None if operation.function is None else file_function(operation.function)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from string import ascii_lowercase
 from typing import Any
 
 from shardctl.base.text import printable
@@ -18,7 +20,7 @@ from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import parts_of, readers_of
 from shardctl.stages.stages import Map, Opaque, Pipeline, Range, Shared, WithOptions
 from shardctl.tfdata.mixture import weights_of_logits
-from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting import graph, stage_of
 from shardctl.tfds.inspecting.graph import Function, NoConstantError, Operation, Options, constant
 from shardctl.tfds.inspecting.reader import (
@@ -321,9 +323,7 @@ def _generated(chain: Sequence[Operation]) -> Source:
             limit = behind.number("count")
             break
     try:
-        count = graph.num_elements(
-            chain[0].graph.dataset([chain[0].node], chain[0].types).take(limit), _COUNT_SECONDS
-        )
+        count = _num_yielded(chain[0].graph.dataset([chain[0].node], chain[0].types).take(limit))
     except Exception as error:
         reason = f"counting what it yields failed: {printable(str(error), 200)}"
         return Opaque(call="from_generator", reason=reason)
@@ -334,6 +334,17 @@ def _generated(chain: Sequence[Operation]) -> Source:
         )
         return Opaque(call="from_generator", reason=reason)
     return call.Generator(stop=count)
+
+
+def _num_yielded(dataset: Any) -> int | None:
+    """Return how many elements a `tf.data.Dataset` yields, None if counting takes too long."""
+    end, found = time.monotonic() + _COUNT_SECONDS, 0
+    # Not the elements themselves, which may differ in shape and be large.
+    for piece in dataset.map(without_autograph(lambda *_: 0)).batch(16):
+        found += len(piece)
+        if time.monotonic() > end:
+            return None
+    return found
 
 
 def _are_alike(operation: Operation) -> bool:
@@ -351,8 +362,9 @@ def _length(operation: Operation) -> int | None:
         # Python counts the members of no longer range.
         return len(numbers[: LONGEST_RANGE + 1])
     if operation.op == "TensorSliceDataset":
-        # The rows of the first component; all components have as many.
-        return graph.num_rows(operation.others[0])
+        # The rows of the first component, without their values; all components have as many.
+        rows = operation.others[0]
+        return None if rows is None else int(rows.attr["value"].tensor.tensor_shape.dim[0].size)
     if operation.op == "TensorDataset":
         return 1
     if operation.op == "LoadDataset":
@@ -487,7 +499,7 @@ def sampling(selector: Operation, num_inputs: int) -> dict[str, Any] | None:
     function = selector.function
     if selector.op != "MapDataset" or function is None:
         return None
-    logits = _logits(function, selector)
+    logits = _logits(function)
     batch = selector.input
     if logits is None or batch.op not in ("BatchDatasetV2", "BatchDataset"):
         return None
@@ -509,7 +521,7 @@ def sampling(selector: Operation, num_inputs: int) -> dict[str, Any] | None:
         return None
 
 
-def _logits(function: Function, selector: Operation) -> Any:
+def _logits(function: Function) -> Any:
     """Return the logits of a function of a seed that is one draw of a multinomial distribution.
 
     They are captured, or a constant of the function where a script gives no weights.
@@ -524,12 +536,6 @@ def _logits(function: Function, selector: Operation) -> Any:
     # One draw for each seed, and the seed must be the element itself.
     if seed != function.parameters[0] or one is None or int(one) != 1:
         return None
-    if logits in function.parameters[1:]:
-        captured = selector.others
-        # Parameters after the first are what the function captures, in the order of the other
-        # inputs.
-        place = function.parameters.index(logits) - 1
-        return constant(captured[place]) if place < len(captured) else None
     return function.constant(logits)
 
 
@@ -558,8 +564,6 @@ def _in_few_digits(logit: float) -> float:
 
 # Dataset objects that a script uses more than once; a graph has a copy of them for each use.
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
 
 def shared_objects(root: Operation) -> Mapping[str, str]:
     """Return the objects that are used by several others, by their names, each with a label.
@@ -578,12 +582,8 @@ def shared_objects(root: Operation) -> Mapping[str, str]:
                 with_state.setdefault(used.object_name, graph.has_state(used))
     # Used at several places, and with state: without a state two uses read alike anyway.
     names = [name for name, uses in users.items() if len(uses) > 1 and with_state[name]]
-    return {name: _label(index) for index, name in enumerate(names)}
-
-
-def _label(index: int) -> str:
-    rounds, letter = divmod(index, len(_LETTERS))
-    return _LETTERS[letter] + (str(rounds) if rounds else "")
+    # a to z, then a1 to z1, and so on.
+    return {n: f"{ascii_lowercase[i % 26]}{i // 26 or ''}" for i, n in enumerate(names)}
 
 
 # What TFDS puts behind its interleave: assertion, options, decoding, autocache and prefetch.
@@ -688,8 +688,3 @@ class FoundPipeline:
 
     pipeline: Pipeline
     stages: tuple[FoundStage, ...]
-
-    @property
-    def readers(self) -> tuple[FoundReader, ...]:
-        """The readers, in the order of the stages."""
-        return tuple(stage.reader for stage in self.stages if stage.reader is not None)

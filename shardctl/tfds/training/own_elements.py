@@ -30,7 +30,7 @@ from shardctl.stages.pipelines import parts_of, readers_of
 from shardctl.stages.stages import ByData, FlatMap, GroupByWindow, Zip
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting.graph import Operation
-from shardctl.tfds.inspecting.reader import function_of, opener_of
+from shardctl.tfds.inspecting.reader import function_of, rows_of
 from shardctl.tfds.inspecting.walk import range_of
 from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable
 from shardctl.tfds.training.read_plan import Opening, ReadPlan, Step
@@ -412,9 +412,8 @@ class OwnElements:
             )
             return FileSource(node=node, reader=reader, is_endless=order.is_endless)
         if function is not None:
-            made = opener_of(here)
-            if made is None:
-                raise NotRebuildable(f"{here.op} reads files in a way of its own")
+            made = _opener(here) if here.inputs else function.opened
+            assert made is not None
             other = OtherReader(**how, made=made, skips=function.skips)
         else:
             with contextlib.suppress(NotRebuildable):
@@ -436,6 +435,20 @@ class OwnElements:
         held = sum(whole if size == WHOLE_DATASET else size * width for size, width in sizes)
         # After 16 times the size of a buffer one of 10 million examples is still in it.
         return min(max(_STRETCH, 16 * held), _MAX_STRETCH)
+
+
+def _opener(here: Operation) -> Callable[[Any], Any]:
+    """Return what makes the elements of a file, given its path, as the reader's own function does.
+
+    Raises:
+        NotRebuildable: that takes more than the path.
+    """
+    if len(rows_of(here.input).columns) != 1:
+        raise NotRebuildable(f"{here.op} reads files in a way of its own")
+    tf = tensorflow()
+    of_path = EditedGraph(top=here.mapped("f", tf.variant), leaf=here.input)
+    elements = without_autograph(lambda one: tf.data.experimental.from_variant(one, here.types))
+    return lambda path: of_path.applied([tf.data.Dataset.from_tensors(path)], []).flat_map(elements)
 
 
 def _keyed(elements: Order) -> StagedOrder:
