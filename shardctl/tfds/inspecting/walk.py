@@ -6,7 +6,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from string import ascii_lowercase
 from typing import Any
 
@@ -43,41 +43,37 @@ _MOST_CHOICES = 1 << 20  # that are written one by one
 def walked(root: Operation, options: Options, scans: Scans | None = None) -> FoundPipeline:
     """Return the pipeline that a graph is, with what scans say of stages that depend on data."""
     beside_files = any(map(reads_files, root.all()))
-    walk = _Walk(options, shared_objects(root), scans, beside_files=beside_files)
+    shared = shared_objects(root)
+    walk = _Walk(options=options, shared=shared, scans=scans, beside_files=beside_files)
     pipeline = walk.pipeline(root, 0)
     return FoundPipeline(pipeline=pipeline, stages=tuple(walk.stages))
 
 
+@dataclass(kw_only=True, eq=False)
 class _Walk:
-    """The walk over a graph; `shared` are the labels of objects that are used more than once.
+    """The walk over a graph.
 
+    shared: the labels of objects that are used more than once.
     beside_files: whether it reads files, so that other elements are padding, if they are alike.
+    files: of the readers that one function makes.
     """
 
-    def __init__(
-        self,
-        options: Options,
-        shared: Mapping[str, str],
-        scans: Scans | None,
-        *,
-        beside_files: bool,
-    ) -> None:
-        self._beside_files = beside_files
-        self.stages: list[FoundStage] = []
-        self._options = options
-        self._shared = shared
-        self._scans = scans
-        self._known: dict[str, Shared] = {}
-        self._files: list[str] = []  # of the readers that one function makes
+    options: Options
+    shared: Mapping[str, str]
+    scans: Scans | None
+    beside_files: bool
+    stages: list[FoundStage] = field(default_factory=list)
+    known: dict[str, Shared] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
 
     def pipeline(self, root: Operation, level: int) -> Pipeline:
         """Return the pipeline that ends with an operation."""
         chain = _chain(root)
         # Up to the last object that is used elsewhere too, the walk was there already.
-        known = [index for index, each in enumerate(chain) if each.object_name in self._known]
+        known = [index for index, each in enumerate(chain) if each.object_name in self.known]
         # The last one: the longest part that is known already.
         if known:
-            again = self._known[chain[known[-1]].object_name or ""]
+            again = self.known[chain[known[-1]].object_name or ""]
             self._note(again, (chain[known[-1]],), level)
             return self._behind(again, (), chain[known[-1]], chain[known[-1] + 1 :], level)
         # A reader of files comprises several operations, which `_reader` takes together.
@@ -114,19 +110,19 @@ class _Walk:
 
     def _as_shared(self, operation: Operation, pipeline: Pipeline) -> Pipeline:
         name = operation.object_name
-        if name is None or name not in self._shared:
+        if name is None or name not in self.shared:
             return pipeline
         # The first use defines the object, and others refer to it by its label.
-        if name not in self._known:
-            self._known[name] = Shared(label=self._shared[name], pipeline=pipeline)
-        return Pipeline(source=self._known[name])
+        if name not in self.known:
+            self.known[name] = Shared(label=self.shared[name], pipeline=pipeline)
+        return Pipeline(source=self.known[name])
 
     def _reader(
         self, chain: tuple[Operation, ...], level: int
     ) -> tuple[Source, tuple[Stage, ...], Operation, tuple[Operation, ...]]:
         first, rest = chain[0], chain[1:]
         try:
-            reader = found_reader(first, self._files)
+            reader = found_reader(first, self.files)
         except UnknownReaderError as error:
             # What no settings of one reader say may be an interleave of readers of a file each.
             if first.made is not None:
@@ -141,26 +137,26 @@ class _Walk:
         own: Stated = ()
         # Behind TFDS's interleave comes what TFDS adds itself; it is no stage of the script.
         if reader.is_tfds:
-            reader, own, rest = behind_tfds(reader, rest, self._options)
+            reader, own, rest = behind_tfds(reader, rest, self.options)
         # The attribute is "default": the options decide. With op determinism, nothing is out of
         # order.
-        if reader.in_order == "default" and self._options.hands_out_what_is_ready:
+        if reader.in_order == "default" and self.options.hands_out_what_is_ready:
             reader = replace(reader, in_order="false")
-        if self._options.op_determinism:
+        if self.options.op_determinism:
             reader = replace(reader, in_order="true", decodes_in_order=True)
         source = call.Read()
         self._note(source, reader.operations, level, reader=reader)
         for stage, operation in own:
             self._note(stage, (operation,), level)
         last = next(
-            (op for op in reversed(reader.operations) if op.object_name in self._shared),
+            (op for op in reversed(reader.operations) if op.object_name in self.shared),
             reader.operations[-1],
         )
         return source, tuple(stage for stage, _ in own), last, rest
 
     def _plain(self, chain: Sequence[Operation]) -> Source:
         source = _plain_source(chain)
-        if self._beside_files and isinstance(source, Range) and _are_alike(chain[0]):
+        if self.beside_files and isinstance(source, Range) and _are_alike(chain[0]):
             return call.Padding(count=source.stop)
         return source
 
@@ -177,7 +173,7 @@ class _Walk:
         inputs = tuple(self.pipeline(each, level + 1) for each in given)
         if found is not None:
             return call.SampleFromDatasets(inputs=inputs, stop_on_empty=stop, **found)
-        choices = _choices(selector, self._options)
+        choices = _choices(selector, self.options)
         return call.ChooseFromDatasets(inputs=inputs, choices=choices, stop_on_empty=stop)
 
     def _interleaved(
@@ -188,12 +184,12 @@ class _Walk:
             reason = "its function uses a dataset twice that reshuffles or caches"
             return Opaque(call=graph.call_name(operation.op), reason=reason)
         try:
-            settings = _settings_of_interleave(operation, self._options)
+            settings = _settings_of_interleave(operation, self.options)
         except NoConstantError as error:
             return Opaque(call=graph.call_name(operation.op), reason=str(error))
-        order = _numbered(range(len(datasets)), operation.input.way, self._options)
+        order = _numbered(range(len(datasets)), operation.input.way, self.options)
         below = (one for each in datasets for one in each.all() if reads_files(one))
-        self._files += [path for one in below for path in paths_of(one)]
+        self.files += [path for one in below for path in paths_of(one)]
         # Of one source that all of them read, the elements of all have their places there; those
         # of several are counted on, in the order in which the function makes them.
         is_one = len({_chain(each)[0].source_key for each in datasets}) == 1
@@ -221,11 +217,11 @@ class _Walk:
             other = self.pipeline(operation.inputs[1], level + 1)
             stages: tuple[Stage, ...] = (call.Concatenate(other=other),)
         else:
-            stages = stage_of.stages_of_operation(operation, self._options)
-            if self._scans is not None:
-                stages = self._scans(operation, stages, self._options)
+            stages = stage_of.stages_of_operation(operation, self.options)
+            if self.scans is not None:
+                stages = self.scans(operation, stages, self.options)
         # `removed` is None where the stage does something, () where nothing is left of it.
-        removed = _removed(operation, stages, self._options)
+        removed = _removed(operation, stages, self.options)
         if removed is not None:
             stages = removed
             if not stages:

@@ -57,11 +57,6 @@ class GraphNode:
     size: int = 1
     source: int | None = None
 
-    @property
-    def node(self) -> Any:
-        """Its node in the graph of TensorFlow."""
-        return self.operation.node
-
     def walk(self) -> Iterator[GraphNode]:
         """Yield this node and those below, from the root down and from the left."""
         yield self
@@ -315,13 +310,13 @@ class EditedGraph:
                 node = new.node.add(name=name, op="DirectedInterleaveDataset")
                 node.input.extend([placeholder(f"choices_{which}"), *inputs])
                 for key in ("output_types", "output_shapes"):
-                    node.attr[key].CopyFrom(here.node.attr[key])
+                    node.attr[key].CopyFrom(here.operation.attributes[key])
                 node.attr["N"].i = len(inputs)
                 return name
             # Inputs of a node: datasets come first, then its other arguments.
-            others = map(copy_of_value, here.node.input[len(inputs) :])
+            others = map(copy_of_value, here.operation.node.input[len(inputs) :])
             node = new.node.add()
-            node.CopyFrom(here.node)
+            node.CopyFrom(here.operation.node)
             node.name = name
             del node.input[:]
             node.input.extend([*inputs, *others])

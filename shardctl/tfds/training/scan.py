@@ -535,7 +535,8 @@ class _Packer:
         self._window, self._drops = size_of(window), bool(window.value("drop_remainder"))
         # Of one example, whose tokens tell the features apart.
         features = range(len(self._specs))
-        (row, *others) = self._rows_of([[np.full(2, 100 + index) for index in features]]) or [()]
+        told = self._made([[np.full(2, 100 + index) for index in features]])
+        (row, *others) = [*_rows(told)] or [()]
         found = [[i for i, part in enumerate(row) if 100 + index in part] for index in features]
         if others or not all(found):
             raise NotRebuildable("it does not pack one example into one row")
@@ -549,8 +550,7 @@ class _Packer:
 
     def tokens_of(self, made: Any) -> list[list[Any]]:
         """Return the tokens of each feature in each row that a dataset yields; 0 is none."""
-        rows = (row if isinstance(row, tuple) else (row,) for row in made.as_numpy_iterator())
-        return [[row[column][row[column] != 0] for column in self._columns] for row in rows]
+        return [[row[column][row[column] != 0] for column in self._columns] for row in _rows(made)]
 
     def expected(self, lengths: Int64s) -> list[range]:
         """Return the examples of each row, where each has so many tokens of each feature."""
@@ -597,10 +597,6 @@ class _Packer:
             [one.tolist() for one in row] for row in expected
         ]
 
-    def _rows_of(self, examples: list[list[Any]]) -> list[Any]:
-        made = self._made(examples).as_numpy_iterator()
-        return [row if isinstance(row, tuple) else (row,) for row in made]
-
     def _made(self, examples: list[list[Any]]) -> Any:
         types = [spec.dtype.as_numpy_dtype for spec in self._specs]
 
@@ -610,6 +606,10 @@ class _Packer:
 
         sets = tensorflow().data.Dataset
         return self._edited.dataset([sets.from_generator(each, output_signature=self._specs)])
+
+
+def _rows(made: Any) -> Iterable[tuple[Any, ...]]:
+    return (row if isinstance(row, tuple) else (row,) for row in made.as_numpy_iterator())
 
 
 # The key: a hash of the functions that are run, and of what they capture, whatever its names are.
