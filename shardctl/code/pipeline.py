@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import singledispatchmethod
 from typing import Any
 
 from shardctl.code import reader
@@ -74,12 +73,39 @@ class StagesCode:
         self._pipeline(pipeline, name)
         return name
 
-    @singledispatchmethod
     def _source(self, source: Source, name: str) -> None:
-        raise UsageError(f"--stages: there is no code for {source.name}")
+        match source:
+            case ast.Read():
+                self._read(source, name)
+            case ast.Range():
+                self._static(name, "range", str(source.stop))
+            case ast.Values():
+                values = f"tf.constant({list(source.values)}, tf.int64)"
+                self._static(name, "from_tensor_slices", values)
+            case ast.Shared():
+                if source.label not in self._shared:
+                    self._shared[source.label] = self._input(source.pipeline)
+                self.lines.append(f"{name} = {self._shared[source.label]}")
+            case ast.Zip():
+                # A tuple of one, which zip takes otherwise than the dataset itself.
+                one = "," if len(source.inputs) == 1 else ""
+                self._static(name, "zip", f"({self._inputs(source.inputs)}{one})")
+            case ast.SampleFromDatasets():
+                self._sample(source, name)
+            case ast.ChooseFromDatasets():
+                inputs, choices = f"[{self._inputs(source.inputs)}]", self._input(source.choices)
+                stop = f"stop_on_empty_dataset={source.stop_on_empty}"
+                self._static(name, source.name, inputs, choices, stop)
+            case _:
+                raise UsageError(f"--stages: there is no code for {source.name}")
 
-    @_source.register
-    def _(self, source: ast.Read, name: str) -> None:
+    def _static(self, name: str, method: str, *arguments: str) -> None:
+        self.lines += call(f"{name} = tf.data.Dataset.{method}", arguments)
+
+    def _inputs(self, inputs: Sequence[ast.Pipeline]) -> str:
+        return ", ".join(self._input(one) for one in inputs)
+
+    def _read(self, source: ast.Read, name: str) -> None:
         origin = self._origins[source]
         settings = settings_of_read(self._settings, source)
         refuse_unreadable(origin.dataset)
@@ -99,35 +125,7 @@ class StagesCode:
         if shard := code_of_host(settings).examples:
             self.lines.append(f"{name} = {name}{shard}")
 
-    @_source.register
-    def _(self, source: ast.Range, name: str) -> None:
-        self._static(name, "range", [str(source.stop)])
-
-    @_source.register
-    def _(self, source: ast.Values, name: str) -> None:
-        values = f"tf.constant({list(source.values)}, tf.int64)"
-        self._static(name, "from_tensor_slices", [values])
-
-    def _static(self, name: str, method: str, arguments: list[str]) -> None:
-        self.lines += call(f"{name} = tf.data.Dataset.{method}", arguments)
-
-    def _inputs(self, inputs: Sequence[ast.Pipeline]) -> str:
-        return ", ".join(self._input(one) for one in inputs)
-
-    @_source.register
-    def _(self, source: ast.Shared, name: str) -> None:
-        if source.label not in self._shared:
-            self._shared[source.label] = self._input(source.pipeline)
-        self.lines.append(f"{name} = {self._shared[source.label]}")
-
-    @_source.register
-    def _(self, source: ast.Zip, name: str) -> None:
-        # A tuple of one, which zip takes otherwise than the dataset itself.
-        one = "," if len(source.inputs) == 1 else ""
-        self._static(name, "zip", [f"({self._inputs(source.inputs)}{one})"])
-
-    @_source.register
-    def _(self, source: ast.SampleFromDatasets, name: str) -> None:
+    def _sample(self, source: ast.SampleFromDatasets, name: str) -> None:
         if isinstance(source.seed, tuple):
             raise _no_kernel_seeds(source.name)
         inputs = f"[{self._inputs(source.inputs)}]"
@@ -137,13 +135,7 @@ class StagesCode:
             weights = repr(list(source.weights))
             # An array, not a tensor: of a tensor TensorFlow keeps the inputs of weight 0.
             named["weights"] = f"tf.constant({weights}, tf.float64).numpy()" if wide else weights
-        self._static(name, source.name, [inputs, *keywords(named)])
-
-    @_source.register
-    def _(self, source: ast.ChooseFromDatasets, name: str) -> None:
-        inputs, choices = f"[{self._inputs(source.inputs)}]", self._input(source.choices)
-        stop = f"stop_on_empty_dataset={source.stop_on_empty}"
-        self._static(name, source.name, [inputs, choices, stop])
+        self._static(name, source.name, inputs, *keywords(named))
 
     def _stage(self, stage: Stage, name: str) -> None:
         if isinstance(stage, ast.Concatenate):

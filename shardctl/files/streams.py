@@ -94,28 +94,38 @@ def _say_nothing(error: threading.ExceptHookArgs) -> None:
 
 
 @contextlib.contextmanager
-def _without_descriptor_2() -> Iterator[None]:
+def redirected(descriptor: int, to: int) -> Iterator[int | None]:
+    """Let a descriptor lead where another does, and yield a copy that leads where it did.
+
+    That is None where it is closed, so that nothing can come out of it.
+    """
     try:
-        kept = os.dup(2)
-    except OSError:  # it is closed, so nothing can come out of it
-        yield
+        kept = os.dup(descriptor)
+    except OSError:
+        yield None
         return
-    own = sys.stderr
     try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 2)
-        os.close(nowhere)
-        # Python's own stderr goes to the kept copy, so that our messages still arrive.
-        if _is_descriptor_2(own):
-            sys.stderr = open(kept, "w", buffering=1, errors=own.errors, closefd=False)  # noqa: SIM115  # closed below
-        yield
+        os.dup2(to, descriptor)
+        yield kept
     finally:
-        if sys.stderr is not own:
-            with contextlib.suppress(OSError, ValueError):
-                sys.stderr.close()
-            sys.stderr = own
-        os.dup2(kept, 2)
+        os.dup2(kept, descriptor)
         os.close(kept)
+
+
+@contextlib.contextmanager
+def _without_descriptor_2() -> Iterator[None]:
+    own = sys.stderr
+    with open(os.devnull, "w") as nowhere, redirected(2, nowhere.fileno()) as kept:
+        try:
+            # Python's own stderr goes to the kept copy, so that our messages still arrive.
+            if kept is not None and _is_descriptor_2(own):
+                sys.stderr = open(kept, "w", buffering=1, errors=own.errors, closefd=False)  # noqa: SIM115  # closed below
+            yield
+        finally:
+            if sys.stderr is not own:
+                with contextlib.suppress(OSError, ValueError):
+                    sys.stderr.close()
+                sys.stderr = own
 
 
 def _is_descriptor_2(stream: object) -> bool:

@@ -259,7 +259,11 @@ def padded_batches(
     num_padding = num_steps * plan.host_batch - own.num_examples
     if num_padding:
         # `cache()` reads the example that is repeated once, not once for each padded row.
-        one = own.one_example().cache() if repeats else _zeros(examples.element_spec)
+        if repeats:
+            one = own.one_example().cache()
+        else:
+            spec, zeros = examples.element_spec, lambda of: tf.zeros(of.shape, of.dtype)
+            one = tf.data.Dataset.from_tensors(tf.nest.map_structure(zeros, spec))
         examples = examples.concatenate(one.repeat(num_padding))
     # Examples and padding come to a multiple of the batch exactly, so nothing is dropped.
     # `drop_remainder` makes the first dimension static.
@@ -306,13 +310,6 @@ def _weighted(batch: Any, mask: Any) -> Any:
         return tf.where(real, weight, tf.zeros((), weight.dtype))
 
     return x, y, tf.nest.map_structure(without_padding, weights[0])
-
-
-def _zeros(element_spec: Any) -> Any:
-    tf = tensorflow()
-    return tf.data.Dataset.from_tensors(
-        tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), element_spec)
-    )
 
 
 def _check_shapes(element_spec: Any) -> None:

@@ -95,7 +95,7 @@ class _Lister:
     def listing(self) -> Listing:
         """Return what was collected."""
         return Listing(
-            root=_common_folder({stores.split_path(path)[0] for path in self._files}),
+            root=common_folder({stores.split_path(path)[0] for path in self._files}),
             files=[*self._files.values()],
             sidecars=[*self._sidecars.values()],
             notes=tuple(dict.fromkeys(self._notes)),
@@ -232,7 +232,7 @@ class _Lister:
             self._watch(self._count)
 
 
-def _common_folder(folders: Collection[str]) -> str:
+def common_folder(folders: Collection[str]) -> str:
     """Return the deepest folder that all are in, without a slash at its end; folders have one."""
     # In sorted order the first and the last share what all share.
     ends = [min(folders), max(folders)] if folders else [""]

@@ -8,7 +8,6 @@ wrapping by `tf.distribute`, whose sharding is already in it, `enumerate` and `c
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 
 from shardctl.errors import UsageError
 from shardctl.stages.stages import WithOptions
-from shardctl.tfds.imports import tensorflow, without_autograph
+from shardctl.tfds.imports import tensorflow
 
 _IGNORE_STATE = 1  # of stateful ops, tf.data.experimental.ExternalStatePolicy.IGNORE
 _DATASET = re.compile(r"Dataset(V\d+)?$")
@@ -237,27 +236,26 @@ class Operation:
         """Whether it applies a function whose result is no matter of its inputs alone."""
         return self.function is not None and self.function.definition.signature.is_stateful
 
-    def applied(self, element: Any) -> Any:
-        """Return the `tf.data.Dataset` that its function makes of an element, within a function."""
-        tf = tensorflow()
-        definition = tf.compat.v1.GraphDef()
-        definition.library.CopyFrom(self.graph.definition.library)
-        # `flat_map` of that one element, and what the function captures with all that it needs.
-        kinds, first = self.attributes["Targuments"].list.type, len(self.inputs)
-        captured = self.node.input[first : first + len(kinds)]
-        one = definition.node.add(name="one", op="Placeholder")
-        one.attr["dtype"].type = tf.variant.as_datatype_enum
-        one.attr["shape"].shape.SetInParent()
-        called = definition.node.add(name="all", op="FlatMapDataset", input=["one", *captured])
-        for name in ("f", "Targuments", "output_types", "output_shapes"):
-            called.attr[name].CopyFrom(self.attributes[name])
-        below = (self.graph.below(self.graph.nodes[_name(tensor)]) for tensor in captured)
-        definition.node.extend({node.name: node for needed in below for node in needed}.values())
-        given = tf.data.experimental.to_variant(tf.data.Dataset.from_tensors(element))
-        (made,) = tf.graph_util.import_graph_def(
-            definition, input_map={"one:0": given}, return_elements=["all:0"], name="own"
-        )
-        return tf.data.experimental.from_variant(made, self.types)
+    def mapped(self, function: str, kind: Any) -> Operation:
+        """Return a map by one of its functions, of what it reads, to scalars of a type.
+
+        That of a dataset is a variant.
+        """
+        # The captured inputs of several functions come one behind the other.
+        several = ("key_func", "reduce_func", "window_size_func")
+        lists = [f"T{name}_other_arguments" for name in several] if function in several else []
+        own, first = f"T{function}_other_arguments" if lists else "Targuments", 1
+        for name in lists[: lists.index(own)] if lists else ():
+            first += len(self.attributes[name].list.type)
+        captured = self.node.input[first : first + len(self.attributes[own].list.type)]
+        node = type(self.node)(name=f"{self.node.name}/mapped", op="MapDataset")
+        node.input.extend([self.node.input[0], *captured])
+        node.attr["f"].CopyFrom(self.attributes[function])
+        node.attr["Targuments"].CopyFrom(self.attributes[own])
+        node.attr["output_types"].list.type.append(kind.as_datatype_enum)
+        node.attr["output_shapes"].list.shape.add()
+        node.attr["preserve_cardinality"].b = True
+        return Operation(node=node, graph=self.graph, inputs=self.inputs)
 
     @property
     def is_identity(self) -> bool:
@@ -278,23 +276,17 @@ def call_name(op: str) -> str:
 
 
 def _made(operation: Operation) -> tuple[Operation, ...] | None:
-    tf, graph, node = tensorflow(), operation.graph, operation.node
+    tf, graph = tensorflow(), operation.graph
     # Of what it only builds nothing runs here; what it reads or draws while it builds is data.
-    if graph.ops_of_body(node) & _RUN or any(map(has_state, operation.inputs[1:])):
+    if graph.ops_of_body(operation.node) & _RUN or any(map(has_state, operation.inputs[1:])):
         return None
     way, listed = operation.input.way, operation.input.listed
     if listed is None or int(listed.cardinality()) > _MOST_MADE:
         return None
-    # The same function under a map, which yields the datasets themselves.
-    mapped = tf.compat.v1.NodeDef(name="made", op="MapDataset")
-    mapped.input.extend(node.input[: 1 + len(node.attr["Targuments"].list.type)])
-    for name in ("f", "Targuments"):
-        mapped.attr[name].CopyFrom(node.attr[name])
-    mapped.attr["output_types"].list.type.append(tf.variant.as_datatype_enum)
-    mapped.attr["output_shapes"].list.shape.add()
     maps = [each.node for each in way if each.op in MAPS and not each.is_identity]
     try:
-        nodes = chained(way[0].node, [*maps, mapped])
+        # The same function under a map, which yields the datasets themselves.
+        nodes = chained(way[0].node, [*maps, operation.mapped("f", tf.variant).node])
         datasets = graph.dataset(nodes, tf.TensorSpec([], tf.variant))
         return tuple(map(written, datasets))
     except (tf.errors.OpError, ValueError):
@@ -338,17 +330,6 @@ def is_counter(operation: Operation) -> bool:
         return False
     count = operation.input.value("count")
     return operation.input.input.op == "TensorDataset" and count is not None and int(count) < 0
-
-
-def num_elements(dataset: Any, seconds: float) -> int | None:
-    """Return how many elements a `tf.data.Dataset` yields, None if that takes longer."""
-    end, found = time.monotonic() + seconds, 0
-    # Not the elements themselves, which may differ in shape and be large.
-    for piece in dataset.map(without_autograph(lambda *_: 0)).batch(16):
-        found += len(piece)
-        if time.monotonic() > end:
-            return None
-    return found
 
 
 class NoConstantError(Exception):
@@ -395,11 +376,11 @@ class Function:
 
     def origin(self, tensor: str) -> str:
         """Return the name of the node or parameter that a tensor is, behind identities."""
-        name = _name(tensor)
+        name = node_name(tensor)
         node = self.nodes.get(name)
         # `_data_inputs`: an identity may have control inputs besides.
         while node is not None and node.op == "Identity" and len(_data_inputs(node)) == 1:
-            name = _name(_data_inputs(node)[0])
+            name = node_name(_data_inputs(node)[0])
             node = self.nodes.get(name)
         return name
 
@@ -481,10 +462,10 @@ class Graph:
         """Return the operation at the end, with all that it reads."""
         (end,) = (node for node in self.nodes.values() if node.op == "_Retval")
         # Inputs first and without recursion: a pipeline may be thousands of stages long.
-        waiting = [_name(end.input[0])]
+        waiting = [node_name(end.input[0])]
         while waiting:
             here = self.nodes[waiting[-1]]
-            inputs = filter(self._is_dataset, map(_name, _data_inputs(here)))
+            inputs = filter(self._is_dataset, map(node_name, _data_inputs(here)))
             # A node is made once all its inputs are; until then it stays on the list under them.
             missing = [name for name in inputs if name not in self._made]
             if missing and here.name not in self._made:
@@ -505,7 +486,7 @@ class Graph:
         definition = tf.compat.v1.GraphDef()
         definition.library.CopyFrom(self.definition.library)
         found = {node.name: node for node in nodes}
-        for name in [_name(tensor) for node in nodes for tensor in node.input]:
+        for name in [node_name(tensor) for node in nodes for tensor in node.input]:
             if name not in found:
                 found |= {below.name: below for below in self.below(self.nodes[name])}
         definition.node.extend(found.values())
@@ -554,20 +535,20 @@ class Graph:
             if name not in seen:
                 seen.add(name)
                 yield self.nodes[name]
-                ahead += map(_name, self.nodes[name].input)
+                ahead += map(node_name, self.nodes[name].input)
 
     def _operation(self, node: Any) -> Operation:
         arguments: dict[str, Any] = {}
         others, datasets = [], []
         # zip is not strict: older graphs may lack inputs that an op got later.
         for argument, tensor in zip(argument_names(node), _data_inputs(node), strict=False):
-            if self._is_dataset(name := _name(tensor)):
+            if self._is_dataset(name := node_name(tensor)):
                 datasets.append(self._made[name])
                 continue
             found = self.nodes[name]
             # Constants are often behind identities.
             while found.op == "Identity":
-                found = self.nodes[_name(found.input[0])]
+                found = self.nodes[node_name(found.input[0])]
             others.append(found if found.op == "Const" else None)
             # `setdefault`: of a list argument the first element, since they share a name.
             arguments.setdefault(argument, others[-1])
@@ -579,7 +560,7 @@ class Graph:
         return _DATASET.search(self.nodes[name].op) is not None
 
 
-def _name(tensor: str) -> str:
+def node_name(tensor: str) -> str:
     """Return the name of the node of an input, which may name an output of it."""
     return tensor.removeprefix("^").partition(":")[0]
 
@@ -622,15 +603,6 @@ def constant(node: Any) -> Any:
     # Texts are kept as objects: a NumPy bytes array would drop zeros at the end.
     value = tf.io.parse_tensor(tensor.SerializeToString(), kind).numpy()
     return np.array(value, object) if kind == tf.string else np.asarray(value)
-
-
-def num_rows(node: Any) -> int | None:
-    """Return the length of a constant along its first axis, without reading its values."""
-    if node is None:
-        return None
-    # A constant may be large, so only its shape is read.
-    shape: Sequence[Any] = node.attr["value"].tensor.tensor_shape.dim
-    return int(shape[0].size) if shape else None
 
 
 # The options of a pipeline, as they are in force at its end.

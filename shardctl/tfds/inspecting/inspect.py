@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -53,43 +53,24 @@ from shardctl.verbs.inspect.view import layout_name
 
 NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine
 
-LineOf = Callable[[Operation], SourceLine | None]
 Part = Any  # a stage or a source
 
 
-def assembled(
-    found: FoundPipeline,
-    *,
-    line_of: LineOf,
-    loop: Loop = "python",
-    name: str = "",
-    assume_seeds: bool = False,
-) -> Inspection:
+def _inspection(
+    found: FoundPipeline, changed: Mapping[int, Part], lines: Lines, loop: Loop, name: str
+) -> tuple[Inspection, _Remedies]:
     """Return the answer: stages with the seeds that a script states, and what they read.
 
-    assume_seeds: the script is changed as the cures say, see `inspect`.
+    changed: the parts that are others than was found, by their ids.
     """
-    parts = _Parts.of(found)
-    made, remedies = _inspection(found, parts, line_of, loop, name)
-    if not assume_seeds or not remedies.assumed:
-        return made
-    # The same pipeline under the seeds of the cures: what is still open then, stays so.
-    parts = _Parts.of(found, remedies.changed)
-    told = tuple(map(str, dict.fromkeys(remedies.assumed)))
-    answer = _inspection(found, parts, line_of, loop, name)[0]
-    return replace(answer, assumptions=(*told, *answer.assumptions))
-
-
-def _inspection(
-    found: FoundPipeline, parts: _Parts, line_of: LineOf, loop: Loop, name: str
-) -> tuple[Inspection, _Remedies]:
+    parts = _Parts.of(found, changed)
     settings = ReadSettings(
         **parts.sole_settings,
         global_seed=parts.global_seed,
         stages=parts.pipeline(found.pipeline),
         loop=loop,
     )
-    remedies = _Remedies(found, line_of)
+    remedies = _Remedies(found, lines)
     stages, is_open = _shown(found, parts, settings, remedies)
     # Where everything is predictable, a `deterministic=False` that affects nothing is dropped, so
     # that commands take the settings.
@@ -104,8 +85,13 @@ def _inspection(
         spec=parts.sole_spec,
         datasets=parts.datasets if len(parts.datasets) > 1 else {},
     )
-    # Whether the order can really be computed is tried once, here.
-    return made if is_open else _with_order(made), remedies
+    if is_open:
+        return made, remedies
+    # Whether the order of the first pass can really be computed, and on what terms, is tried here.
+    try:
+        return replace(made, assumptions=made.order().assumptions), remedies
+    except ShardctlError as error:
+        return replace(made, refused=_spelled(error)), remedies
 
 
 def _in_order(part: Part) -> Part:
@@ -115,17 +101,6 @@ def _in_order(part: Part) -> Part:
     """
     is_loose = isinstance(part, call.WithOptions) and part.deterministic is False
     return replace(part, deterministic=None) if is_loose else part
-
-
-def _with_order(inspection: Inspection) -> Inspection:
-    """Return an inspection that knows whether its first pass can be predicted, and on what terms.
-
-    Every stage can be.
-    """
-    try:
-        return replace(inspection, assumptions=inspection.order().assumptions)
-    except ShardctlError as error:
-        return replace(inspection, refused=_spelled(error))
 
 
 def _spelled(error: ShardctlError) -> str:
@@ -152,8 +127,7 @@ class _Parts:
     changed: Mapping[int, Part]
 
     @classmethod
-    def of(cls, found: FoundPipeline, changed: Mapping[int, Part] | None = None) -> _Parts:
-        changed = changed or {}
+    def of(cls, found: FoundPipeline, changed: Mapping[int, Part]) -> _Parts:
         readers: dict[int, FoundReader] = {
             id(s.part): changed.get(id(s.part), s.reader) for s in found.stages if s.reader
         }
@@ -285,8 +259,8 @@ class _Remedies:
     changed: the parts as they are then, by the ids of those that were found.
     """
 
-    def __init__(self, found: FoundPipeline, line_of: LineOf) -> None:
-        self._found, self._line_of = found, line_of
+    def __init__(self, found: FoundPipeline, lines: Lines) -> None:
+        self._found, self._lines = found, lines
         self._seeds: dict[object, int] = {}
         self.assumed: list[Cure] = []
         self.changed: dict[int, Part] = {}
@@ -296,7 +270,7 @@ class _Remedies:
         return self._line_of_last(stage.operations)
 
     def _line_of_last(self, operations: Sequence[Operation]) -> SourceLine | None:
-        return next(filter(None, map(self._line_of, reversed(operations))), None)
+        return next(filter(None, map(self._lines.of, reversed(operations))), None)
 
     def of(self, stage: FoundStage, part: Part) -> tuple[Cure, Part] | None:
         """Return the cure of a stage that is `part` so far, or its reader, and what it is then.
@@ -343,7 +317,7 @@ class _Remedies:
             return cure, replace(reader, pair=_pair_of_seed(seed, reader.pair), in_order=in_order)
         if not is_loose:
             return None
-        line = self._line_of(last)
+        line = self._lines.of(last)
         if last.flag("sloppy"):
             cure = set_argument("sloppy", False, line, "parallel_interleave")
         elif last.text("deterministic") == "false" and not reader.is_tfds:
@@ -401,7 +375,8 @@ def _shown(
         if stage.reader is not None:
             own = _own_settings(parts.settings_of(part))
             text = _call(Read(spec=part.listed.spec, settings=own))
-            said = effect_of_reader(part)
+            endless = ", without end" if part.is_endless else ""
+            said = f"reads {part.listed.spec} of {part.dataset.title}{endless}"
         else:
             stated = parts.stated(part)
             text, said = _call(stated), stated.effect
@@ -485,12 +460,6 @@ def _call(part: Part) -> str:
     is_source = isinstance(part, Source)
     pipeline = Pipeline(source=part) if is_source else Pipeline(stages=(part,))
     return text_of(pipeline)
-
-
-def effect_of_reader(reader: FoundReader) -> str:
-    """Return what a reader reads; its settings stand in its call."""
-    endless = ", without end" if reader.is_endless else ""
-    return f"reads {reader.listed.spec} of {reader.dataset.title}{endless}"
 
 
 # A real `tf.data.Dataset` read back as stages: is its order fixed, and what is it?
@@ -601,13 +570,13 @@ def inspected(
             # The length of a mixture is another one in each pass, and Keras cuts later ones by the
             # first.
             loop = "python"
-        answer = assembled(
-            walked(root, options_in_force(dataset), scans or provided("scans")()),
-            line_of=lines.of,
-            loop=loop,
-            name=name,
-            assume_seeds=assume_seeds,
-        )
+        pipeline = walked(root, options_in_force(dataset), scans or provided("scans")())
+        answer, remedies = _inspection(pipeline, {}, lines, loop, name)
+        if assume_seeds and remedies.assumed:
+            # The same pipeline under the seeds of the cures: what is still open then, stays so.
+            told = tuple(map(str, dict.fromkeys(remedies.assumed)))
+            answer, _ = _inspection(pipeline, remedies.changed, lines, loop, name)
+            answer = replace(answer, assumptions=(*told, *answer.assumptions))
     if found.before and answer.predictable:
         answer = replace(answer, refused=_SEEDS_ARE_TAKEN.format(found.before[0]))
     iterated = None if found.iterated is None else found.iterated.line

@@ -6,7 +6,6 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shardctl.base.text import quoted
@@ -15,10 +14,12 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.index.count import count_files
+from shardctl.metadata.index.listing import common_folder
 from shardctl.metadata.reference import merge_datasets
 from shardctl.metadata.tfds_metadata import dataset_in
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
+from shardctl.spec.subsplit import Slice
 from shardctl.stages.part import KernelPair
 from shardctl.stores.stores import (
     RemotePath,
@@ -123,12 +124,14 @@ def _plain_dataset(paths: Sequence[str], function: FileFunction) -> Dataset:
 
     Raises:
         DatasetError: a file that is not here or damaged, or compressed otherwise than the script
-            says.
+            says; or they lie in several places.
     """
     # By bytes, as TensorFlow and the index sort names.
     names = sorted(set(paths), key=as_bytes)
     lengths = _counted(names, function)
-    folder = _common_folder(names)
+    folder = common_folder({f"{name.rpartition('/')[0]}/" for name in names}) or "/"
+    if any(map(is_remote, names)) and folder.count("/") < 2:  # of "gs://bucket"
+        raise DatasetError(f"{quoted(names[0])} and {quoted(names[-1])} are in two places")
     files = ShardFiles(
         data_dir=folder,
         names=tuple(way_below(path_of(folder), path_of(name)) for name in names),
@@ -168,24 +171,6 @@ def _counted(names: Sequence[str], function: FileFunction) -> tuple[int, ...]:
                 f"reads it by {compression or 'none'}"
             )
     return tuple(one.num_records or 0 for one in contents)
-
-
-def _common_folder(names: Sequence[str]) -> str:
-    """Return the folder that all files lie in, or below.
-
-    Raises:
-        DatasetError: they lie in several places.
-    """
-    # Split by "/": an absolute path begins with "", a URL with "gs:", "", bucket.
-    inside = [name.rpartition("/")[0].split("/") for name in names]
-    alike = [
-        # The leading parts that all names share.
-        parts[0]
-        for parts in takewhile(lambda parts: len({*parts}) == 1, zip(*inside, strict=False))
-    ]
-    if any(map(is_remote, names)) and len(alike) < 3:  # scheme, nothing, bucket
-        raise DatasetError(f"{quoted(names[0])} and {quoted(names[-1])} are in two places")
-    return "/".join(alike) or "/"
 
 
 def _places(dataset: Dataset) -> Mapping[str, tuple[int, int]]:
@@ -252,9 +237,8 @@ def _spec(dataset: Dataset, ranges: Sequence[_Row]) -> str:
     for piece in ranges:
         split = dataset.splits[piece.split]
         # Bounds that are those of the split are left out.
-        start = "" if piece.start == 0 else str(piece.start)
-        stop = "" if piece.stop == split.num_examples else str(piece.stop)
-        parts.append(f"{split.name}[{start}:{stop}]" if start or stop else split.name)
+        stop = None if piece.stop == split.num_examples else piece.stop
+        parts.append(str(Slice(split=split.name, start=piece.start or None, stop=stop)))
     return "+".join(parts)
 
 
@@ -311,18 +295,6 @@ def function_of(operation: Operation) -> FileFunction | None:
     if operation.op not in INTERLEAVES or operation.function is None:
         return None
     return file_function(operation.function)
-
-
-def opener_of(operation: Operation) -> Callable[[Any], Any] | None:
-    """Return what makes the elements of a file, given its path, as the reader's own function does.
-
-    None where that takes more than the path.
-    """
-    function = function_of(operation)
-    if function is None or operation.op in _LINES:
-        return None if function is None else function.opened
-    columns = rows_of(operation.input).columns
-    return operation.applied if len(columns) == 1 else None
 
 
 def paths_of(operation: Operation) -> list[str]:
@@ -495,8 +467,11 @@ def _read(function: Function, name: str, steps: int) -> FileFunction | None:
         return None if parameter is None or found is None else replace(found, path=parameter)
     if op == "FlatMapDataset":
         return _flat_map(function, name)
+    # What is read beside the counter of `add_tfds_id`, which has no end.
     if op == "ZipDataset":
-        return _with_ids(function, name, steps)
+        inputs = function.inputs(name)
+        is_numbered = len(inputs) == 2 and _is_counter(function, inputs[0])
+        return _read(function, inputs[1], steps - 1) if is_numbered else None
     # A map inside the file changes an example, not the order.
     if op in ("MapDataset", "PrefetchDataset"):
         return _read(function, function.inputs(name)[0], steps - 1)
@@ -597,14 +572,6 @@ def _flat_map(function: Function, name: str) -> FileFunction | None:
         path = _parameter(function, *captured)
         return None if path is None else FileFunction(path=path, file_format="parquet")
     return None
-
-
-def _with_ids(function: Function, name: str, steps: int) -> FileFunction | None:
-    """Return what is read beside the counter of `add_tfds_id`, which has no end."""
-    inputs = function.inputs(name)
-    if len(inputs) != 2 or not _is_counter(function, inputs[0]):
-        return None
-    return _read(function, inputs[1], steps - 1)
 
 
 def _is_counter(function: Function, name: str) -> bool:

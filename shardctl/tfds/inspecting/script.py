@@ -19,6 +19,7 @@ from typing import Any
 from shardctl.base.text import choices, nearest_first, printable, quoted
 from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UsageError
+from shardctl.files.streams import redirected
 from shardctl.tfds.inspecting.graph import operation_of
 from shardctl.tfds.inspecting.inspect import inspected
 from shardctl.tfds.inspecting.walk import Scans
@@ -368,17 +369,6 @@ def _stdout_to_stderr() -> Iterator[None]:
     """Send what is printed to stderr, also by what writes to the descriptor itself."""
     # What is buffered belongs to the stdout of before.
     sys.stdout.flush()
-    try:
-        kept = os.dup(1)
-    except OSError:  # it is closed, so nothing can come out of it
-        with contextlib.redirect_stdout(sys.stderr):
-            yield
-        return
-    try:
-        # TensorFlow's C++ code writes to descriptor 1, which redirect_stdout does not reach.
-        os.dup2(2, 1)
-        with contextlib.redirect_stdout(sys.stderr):
-            yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+    # TensorFlow's C++ code writes to descriptor 1, which redirect_stdout does not reach.
+    with redirected(1, 2), contextlib.redirect_stdout(sys.stderr):
+        yield

@@ -60,17 +60,6 @@ def _batch(operation: Operation, options: Options) -> Stage:
     return call.Batch(size=operation.number("batch_size"), drop_remainder=drop_remainder)
 
 
-def _parallel_batch(operation: Operation, options: Options) -> Made:
-    # Threads of its own read ahead, and yield what is ready first, as those of a map do.
-    return _batch(operation, options), _parallel_map(operation, options)
-
-
-def _map_and_batch(operation: Operation, options: Options) -> Made:
-    # Examples have their places in a batch before they are mapped, and batches come in order
-    # whatever options say (map_and_batch_dataset_op.cc). How far it reads ahead is its own matter.
-    return _batch(operation, options), Map(calls="auto", deterministic=True)
-
-
 def _shuffle_and_repeat(operation: Operation, options: Options) -> Made:
     stages = _shuffle(operation, options), call.Repeat(count=_endless(operation))
     # The script's own op is one op always; as two stages it is one only where TensorFlow fuses.
@@ -271,9 +260,12 @@ _STAGES: Mapping[str, Callable[[Operation, Options], Made]] = {
     **dict.fromkeys(("FilterDataset", "ParallelFilterDataset"), lambda *_: call.Filter()),
     **dict.fromkeys(graph.SHUFFLES, _shuffle),
     **dict.fromkeys(graph.BATCHES, _batch),
-    "MapAndBatchDataset": _map_and_batch,
+    # Examples have their places in a batch before they are mapped, and batches come in order
+    # whatever options say (map_and_batch_dataset_op.cc). How far it reads ahead is its own matter.
+    "MapAndBatchDataset": lambda *of: (_batch(*of), Map(calls="auto", deterministic=True)),
     **dict.fromkeys(graph.CACHES, _cache),
-    "ParallelBatchDataset": _parallel_batch,
+    # Threads of its own read ahead, and yield what is ready first, as those of a map do.
+    "ParallelBatchDataset": lambda *of: (_batch(*of), _parallel_map(*of)),
     "UnbatchDataset": _unbatch,
     "RebatchDatasetV2": _rebatch,
     "ScanDataset": _scan,

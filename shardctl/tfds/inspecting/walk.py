@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from string import ascii_lowercase
 from typing import Any
 
 from shardctl.base.text import printable
@@ -18,7 +20,7 @@ from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import parts_of, readers_of
 from shardctl.stages.stages import Map, Opaque, Pipeline, Range, Shared, WithOptions
 from shardctl.tfdata.mixture import weights_of_logits
-from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting import graph, stage_of
 from shardctl.tfds.inspecting.graph import Function, NoConstantError, Operation, Options, constant
 from shardctl.tfds.inspecting.reader import (
@@ -41,41 +43,37 @@ _MOST_CHOICES = 1 << 20  # that are written one by one
 def walked(root: Operation, options: Options, scans: Scans | None = None) -> FoundPipeline:
     """Return the pipeline that a graph is, with what scans say of stages that depend on data."""
     beside_files = any(map(reads_files, root.all()))
-    walk = _Walk(options, shared_objects(root), scans, beside_files=beside_files)
+    shared = shared_objects(root)
+    walk = _Walk(options=options, shared=shared, scans=scans, beside_files=beside_files)
     pipeline = walk.pipeline(root, 0)
     return FoundPipeline(pipeline=pipeline, stages=tuple(walk.stages))
 
 
+@dataclass(kw_only=True, eq=False)
 class _Walk:
-    """The walk over a graph; `shared` are the labels of objects that are used more than once.
+    """The walk over a graph.
 
+    shared: the labels of objects that are used more than once.
     beside_files: whether it reads files, so that other elements are padding, if they are alike.
+    files: of the readers that one function makes.
     """
 
-    def __init__(
-        self,
-        options: Options,
-        shared: Mapping[str, str],
-        scans: Scans | None,
-        *,
-        beside_files: bool,
-    ) -> None:
-        self._beside_files = beside_files
-        self.stages: list[FoundStage] = []
-        self._options = options
-        self._shared = shared
-        self._scans = scans
-        self._known: dict[str, Shared] = {}
-        self._files: list[str] = []  # of the readers that one function makes
+    options: Options
+    shared: Mapping[str, str]
+    scans: Scans | None
+    beside_files: bool
+    stages: list[FoundStage] = field(default_factory=list)
+    known: dict[str, Shared] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
 
     def pipeline(self, root: Operation, level: int) -> Pipeline:
         """Return the pipeline that ends with an operation."""
         chain = _chain(root)
         # Up to the last object that is used elsewhere too, the walk was there already.
-        known = [index for index, each in enumerate(chain) if each.object_name in self._known]
+        known = [index for index, each in enumerate(chain) if each.object_name in self.known]
         # The last one: the longest part that is known already.
         if known:
-            again = self._known[chain[known[-1]].object_name or ""]
+            again = self.known[chain[known[-1]].object_name or ""]
             self._note(again, (chain[known[-1]],), level)
             return self._behind(again, (), chain[known[-1]], chain[known[-1] + 1 :], level)
         # A reader of files comprises several operations, which `_reader` takes together.
@@ -112,19 +110,19 @@ class _Walk:
 
     def _as_shared(self, operation: Operation, pipeline: Pipeline) -> Pipeline:
         name = operation.object_name
-        if name is None or name not in self._shared:
+        if name is None or name not in self.shared:
             return pipeline
         # The first use defines the object, and others refer to it by its label.
-        if name not in self._known:
-            self._known[name] = Shared(label=self._shared[name], pipeline=pipeline)
-        return Pipeline(source=self._known[name])
+        if name not in self.known:
+            self.known[name] = Shared(label=self.shared[name], pipeline=pipeline)
+        return Pipeline(source=self.known[name])
 
     def _reader(
         self, chain: tuple[Operation, ...], level: int
     ) -> tuple[Source, tuple[Stage, ...], Operation, tuple[Operation, ...]]:
         first, rest = chain[0], chain[1:]
         try:
-            reader = found_reader(first, self._files)
+            reader = found_reader(first, self.files)
         except UnknownReaderError as error:
             # What no settings of one reader say may be an interleave of readers of a file each.
             if first.made is not None:
@@ -139,26 +137,26 @@ class _Walk:
         own: Stated = ()
         # Behind TFDS's interleave comes what TFDS adds itself; it is no stage of the script.
         if reader.is_tfds:
-            reader, own, rest = behind_tfds(reader, rest, self._options)
+            reader, own, rest = behind_tfds(reader, rest, self.options)
         # The attribute is "default": the options decide. With op determinism, nothing is out of
         # order.
-        if reader.in_order == "default" and self._options.hands_out_what_is_ready:
+        if reader.in_order == "default" and self.options.hands_out_what_is_ready:
             reader = replace(reader, in_order="false")
-        if self._options.op_determinism:
+        if self.options.op_determinism:
             reader = replace(reader, in_order="true", decodes_in_order=True)
         source = call.Read()
         self._note(source, reader.operations, level, reader=reader)
         for stage, operation in own:
             self._note(stage, (operation,), level)
         last = next(
-            (op for op in reversed(reader.operations) if op.object_name in self._shared),
+            (op for op in reversed(reader.operations) if op.object_name in self.shared),
             reader.operations[-1],
         )
         return source, tuple(stage for stage, _ in own), last, rest
 
     def _plain(self, chain: Sequence[Operation]) -> Source:
         source = _plain_source(chain)
-        if self._beside_files and isinstance(source, Range) and _are_alike(chain[0]):
+        if self.beside_files and isinstance(source, Range) and _are_alike(chain[0]):
             return call.Padding(count=source.stop)
         return source
 
@@ -175,7 +173,7 @@ class _Walk:
         inputs = tuple(self.pipeline(each, level + 1) for each in given)
         if found is not None:
             return call.SampleFromDatasets(inputs=inputs, stop_on_empty=stop, **found)
-        choices = _choices(selector, self._options)
+        choices = _choices(selector, self.options)
         return call.ChooseFromDatasets(inputs=inputs, choices=choices, stop_on_empty=stop)
 
     def _interleaved(
@@ -186,12 +184,12 @@ class _Walk:
             reason = "its function uses a dataset twice that reshuffles or caches"
             return Opaque(call=graph.call_name(operation.op), reason=reason)
         try:
-            settings = _settings_of_interleave(operation, self._options)
+            settings = _settings_of_interleave(operation, self.options)
         except NoConstantError as error:
             return Opaque(call=graph.call_name(operation.op), reason=str(error))
-        order = _numbered(range(len(datasets)), operation.input.way, self._options)
+        order = _numbered(range(len(datasets)), operation.input.way, self.options)
         below = (one for each in datasets for one in each.all() if reads_files(one))
-        self._files += [path for one in below for path in paths_of(one)]
+        self.files += [path for one in below for path in paths_of(one)]
         # Of one source that all of them read, the elements of all have their places there; those
         # of several are counted on, in the order in which the function makes them.
         is_one = len({_chain(each)[0].source_key for each in datasets}) == 1
@@ -219,11 +217,11 @@ class _Walk:
             other = self.pipeline(operation.inputs[1], level + 1)
             stages: tuple[Stage, ...] = (call.Concatenate(other=other),)
         else:
-            stages = stage_of.stages_of_operation(operation, self._options)
-            if self._scans is not None:
-                stages = self._scans(operation, stages, self._options)
+            stages = stage_of.stages_of_operation(operation, self.options)
+            if self.scans is not None:
+                stages = self.scans(operation, stages, self.options)
         # `removed` is None where the stage does something, () where nothing is left of it.
-        removed = _removed(operation, stages, self._options)
+        removed = _removed(operation, stages, self.options)
         if removed is not None:
             stages = removed
             if not stages:
@@ -321,9 +319,7 @@ def _generated(chain: Sequence[Operation]) -> Source:
             limit = behind.number("count")
             break
     try:
-        count = graph.num_elements(
-            chain[0].graph.dataset([chain[0].node], chain[0].types).take(limit), _COUNT_SECONDS
-        )
+        count = _num_yielded(chain[0].graph.dataset([chain[0].node], chain[0].types).take(limit))
     except Exception as error:
         reason = f"counting what it yields failed: {printable(str(error), 200)}"
         return Opaque(call="from_generator", reason=reason)
@@ -334,6 +330,17 @@ def _generated(chain: Sequence[Operation]) -> Source:
         )
         return Opaque(call="from_generator", reason=reason)
     return call.Generator(stop=count)
+
+
+def _num_yielded(dataset: Any) -> int | None:
+    """Return how many elements a `tf.data.Dataset` yields, None if counting takes too long."""
+    end, found = time.monotonic() + _COUNT_SECONDS, 0
+    # Not the elements themselves, which may differ in shape and be large.
+    for piece in dataset.map(without_autograph(lambda *_: 0)).batch(16):
+        found += len(piece)
+        if time.monotonic() > end:
+            return None
+    return found
 
 
 def _are_alike(operation: Operation) -> bool:
@@ -351,8 +358,9 @@ def _length(operation: Operation) -> int | None:
         # Python counts the members of no longer range.
         return len(numbers[: LONGEST_RANGE + 1])
     if operation.op == "TensorSliceDataset":
-        # The rows of the first component; all components have as many.
-        return graph.num_rows(operation.others[0])
+        # The rows of the first component, without their values; all components have as many.
+        rows = operation.others[0]
+        return None if rows is None else int(rows.attr["value"].tensor.tensor_shape.dim[0].size)
     if operation.op == "TensorDataset":
         return 1
     if operation.op == "LoadDataset":
@@ -487,7 +495,7 @@ def sampling(selector: Operation, num_inputs: int) -> dict[str, Any] | None:
     function = selector.function
     if selector.op != "MapDataset" or function is None:
         return None
-    logits = _logits(function, selector)
+    logits = _logits(function)
     batch = selector.input
     if logits is None or batch.op not in ("BatchDatasetV2", "BatchDataset"):
         return None
@@ -509,7 +517,7 @@ def sampling(selector: Operation, num_inputs: int) -> dict[str, Any] | None:
         return None
 
 
-def _logits(function: Function, selector: Operation) -> Any:
+def _logits(function: Function) -> Any:
     """Return the logits of a function of a seed that is one draw of a multinomial distribution.
 
     They are captured, or a constant of the function where a script gives no weights.
@@ -524,12 +532,6 @@ def _logits(function: Function, selector: Operation) -> Any:
     # One draw for each seed, and the seed must be the element itself.
     if seed != function.parameters[0] or one is None or int(one) != 1:
         return None
-    if logits in function.parameters[1:]:
-        captured = selector.others
-        # Parameters after the first are what the function captures, in the order of the other
-        # inputs.
-        place = function.parameters.index(logits) - 1
-        return constant(captured[place]) if place < len(captured) else None
     return function.constant(logits)
 
 
@@ -558,8 +560,6 @@ def _in_few_digits(logit: float) -> float:
 
 # Dataset objects that a script uses more than once; a graph has a copy of them for each use.
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
 
 def shared_objects(root: Operation) -> Mapping[str, str]:
     """Return the objects that are used by several others, by their names, each with a label.
@@ -578,12 +578,8 @@ def shared_objects(root: Operation) -> Mapping[str, str]:
                 with_state.setdefault(used.object_name, graph.has_state(used))
     # Used at several places, and with state: without a state two uses read alike anyway.
     names = [name for name, uses in users.items() if len(uses) > 1 and with_state[name]]
-    return {name: _label(index) for index, name in enumerate(names)}
-
-
-def _label(index: int) -> str:
-    rounds, letter = divmod(index, len(_LETTERS))
-    return _LETTERS[letter] + (str(rounds) if rounds else "")
+    # a to z, then a1 to z1, and so on.
+    return {n: f"{ascii_lowercase[i % 26]}{i // 26 or ''}" for i, n in enumerate(names)}
 
 
 # What TFDS puts behind its interleave: assertion, options, decoding, autocache and prefetch.
@@ -688,8 +684,3 @@ class FoundPipeline:
 
     pipeline: Pipeline
     stages: tuple[FoundStage, ...]
-
-    @property
-    def readers(self) -> tuple[FoundReader, ...]:
-        """The readers, in the order of the stages."""
-        return tuple(stage.reader for stage in self.stages if stage.reader is not None)

@@ -96,7 +96,8 @@ class Lines:
                 if threading.get_ident() == here:
                     # The name goes into the node's metadata, which inspection reads back from the
                     # graph.
-                    found.name = _token(dataset).encode()
+                    token = f"{_PREFIX}{next(_numbers)}"
+                    found.name = dataset.__dict__.setdefault(_TOKEN, token).encode()
                 return found
 
             kind.__init__, kind._metadata = init, property(metadata)
@@ -116,14 +117,6 @@ class Lines:
 
 _lock = threading.RLock()  # a script may inspect another
 _numbers = itertools.count(1)  # over all scripts, since a dataset of one may be used in another
-
-
-def _token(dataset: Any) -> str:
-    """Return the name under which a dataset is made, which no other has."""
-    if _TOKEN not in dataset.__dict__:
-        dataset.__dict__[_TOKEN] = f"{_PREFIX}{next(_numbers)}"
-    token: str = dataset.__dict__[_TOKEN]
-    return token
 
 
 def _key_of_dataset(dataset: Any) -> Key:
@@ -192,7 +185,6 @@ def _roots() -> Iterator[str]:
 # While a script is watched, iterators of datasets are made, but read nothing and take no seeds
 # before they are asked for an element. Then a function decides what they read.
 
-Begin = Callable[["Iterated"], Any]
 _MOST_ZEROS = 1 << 24
 _MOST = 16  # elements that a returned object is asked for, or that it asks for
 
@@ -224,14 +216,14 @@ class Iterators:
     element_of: returns the next element of an iterator; its other argument reads it.
     """
 
+    begin: Callable[[Iterated], Any] = staticmethod(lambda iterated: iterated.dataset)
     element_of: Callable[[Iterated, Callable[[], Any]], Any] = staticmethod(
         lambda _, following: following()
     )
 
-    def __init__(self, begin: Begin) -> None:
+    def __init__(self) -> None:
         self.made: list[Iterated] = []
         self.called: list[Iterated] = []  # those made before the function returned
-        self.begin = begin
         # Not None while what a function returned is asked which datasets it iterates.
         self._asked: list[Iterated] | None = None
         self._left = _MOST
@@ -554,7 +546,7 @@ _RESOURCE = 20  # of TensorFlow's types of elements, DT_RESOURCE
 def _returned_by(
     function: Callable[[], Any], said: str, lines: Lines, drawn: set[str]
 ) -> dict[str, Returned]:
-    iterators, errors = Iterators(lambda iterated: iterated.dataset), list[Exception]()
+    iterators, errors = Iterators(), list[Exception]()
     watched = partial(iterators.watched, every_thread=True)
     with _WithTensorflow(lines.watched, watched, partial(_draws, drawn)):
         value = function()

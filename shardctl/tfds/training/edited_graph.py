@@ -14,7 +14,7 @@ from shardctl.base.tfds_rules import LONGEST_RANGE
 from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.inspecting import graph
-from shardctl.tfds.inspecting.graph import Graph, Operation, operation_of
+from shardctl.tfds.inspecting.graph import Graph, Operation, node_name, operation_of
 from shardctl.tfds.inspecting.reader import reads_files
 from shardctl.tfds.inspecting.stage_of import batched_window
 
@@ -56,11 +56,6 @@ class GraphNode:
     leaf: int | None = None
     size: int = 1
     source: int | None = None
-
-    @property
-    def node(self) -> Any:
-        """Its node in the graph of TensorFlow."""
-        return self.operation.node
 
     def walk(self) -> Iterator[GraphNode]:
         """Yield this node and those below, from the root down and from the left."""
@@ -130,16 +125,6 @@ def _keeps_batches(here: Operation) -> bool:
     return is_same or here.is_identity
 
 
-def spec_of(here: Operation) -> Any:
-    """Return the components of the elements of an operation, as TensorSpecs."""
-    tf = tensorflow()
-    # Ops have the list of their types under one of two names.
-    name = "output_types" if "output_types" in here.attributes else "Toutput_types"
-    kinds = map(tf.dtypes.as_dtype, here.attributes[name].list.type)
-    specs = (tf.TensorSpec(*of) for of in zip(map(tf.TensorShape, here.shapes), kinds, strict=True))
-    return tuple(specs)
-
-
 class EditedGraph:
     """A graph of which only what makes elements of examples is left, its leaves open.
 
@@ -170,7 +155,7 @@ class EditedGraph:
         # The order of these steps matters: the tree comes first, then pairs of batch and unbatch
         # are marked, and both last lines rely on the marks.
         self.graph: Graph = operation.graph
-        self.element_spec = spec_of(operation) if dataset is None else dataset.element_spec
+        self.element_spec = operation.types if dataset is None else dataset.element_spec
         self._num_leaves = self.num_sources = 0  # sources, whose elements are counted each
         self.root = self._tree(operation)
         self._cancelled: set[int] = set()
@@ -298,7 +283,7 @@ class EditedGraph:
         def copy_of_value(text: str) -> str:
             # All that a value needs, from the old graph. "^" marks a control dependency, ":" an
             # output number.
-            for node in old.below(old.nodes[text.removeprefix("^").partition(":")[0]]):
+            for node in old.below(old.nodes[node_name(text)]):
                 if node.name not in copied:
                     copied.add(node.name)
                     new.node.add().CopyFrom(node)
@@ -325,13 +310,13 @@ class EditedGraph:
                 node = new.node.add(name=name, op="DirectedInterleaveDataset")
                 node.input.extend([placeholder(f"choices_{which}"), *inputs])
                 for key in ("output_types", "output_shapes"):
-                    node.attr[key].CopyFrom(here.node.attr[key])
+                    node.attr[key].CopyFrom(here.operation.attributes[key])
                 node.attr["N"].i = len(inputs)
                 return name
             # Inputs of a node: datasets come first, then its other arguments.
-            others = map(copy_of_value, here.node.input[len(inputs) :])
+            others = map(copy_of_value, here.operation.node.input[len(inputs) :])
             node = new.node.add()
-            node.CopyFrom(here.node)
+            node.CopyFrom(here.operation.node)
             node.name = name
             del node.input[:]
             node.input.extend([*inputs, *others])

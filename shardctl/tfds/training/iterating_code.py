@@ -99,7 +99,7 @@ class IteratingCode:
         return elements
 
     def _called(self, starts: Counter[int], like: _Run) -> _Run:
-        iterators = Iterators(lambda iterated: iterated.dataset)
+        iterators = Iterators()
         with self.lines.watched(), iterators.watched():
             value = self.make()
         return _Run(code=self, value=value, iterators=iterators, starts=starts, like=like)

@@ -187,7 +187,8 @@ def rest_of_plan(
     """
     # Every check comes before the dataset is built.
     dataset = dataset_for(plan, builder)
-    spec = _given_spec(plan)
+    # That of readers that name none; of others the plan names what they read.
+    spec = plan.spec if any(s.spec is None and s.data is None for s in plan.sources) else None
     planned = plan_order(dataset, spec, plan.settings)
     check_same_dataset(plan.dataset, planned.order.dataset, "plan", allow_version=allow_version)
     if checks_seed:
@@ -205,11 +206,6 @@ def rest_of_plan(
         if real is not None:
             raise UsageError(f"{why}: the epochs of these stages are not parted") from why
         return read_again(own, steps, why, pass_index=settings.pass_index, loop=settings.loop)
-
-
-def _given_spec(plan: ResumePlan) -> str | None:
-    """Return the spec of readers that name none; of others the plan names what they read."""
-    return plan.spec if any(s.spec is None and s.data is None for s in plan.sources) else None
 
 
 def real_dataset(builder: Any, spec: str | None, settings: ReadSettings, **how: Any) -> Any:
@@ -282,7 +278,7 @@ def resume_like(
     tensorflow()
     lines, found = Lines(), dataset
     if not is_dataset(dataset):
-        iterators, reset = Iterators(lambda iterated: iterated.dataset), random_states()
+        iterators, reset = Iterators(), random_states()
         with lines.watched(), iterators.watched():
             found = dataset()
         if not is_dataset(found):

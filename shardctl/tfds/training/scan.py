@@ -35,15 +35,9 @@ from shardctl.stages.part import Stage
 from shardctl.stores.stores import working_folder
 from shardctl.tfds.imports import tensorflow, versions, without_autograph
 from shardctl.tfds.inspecting import graph
-from shardctl.tfds.inspecting.graph import Graph, Operation, Options
+from shardctl.tfds.inspecting.graph import Graph, Operation, Options, node_name
 from shardctl.tfds.inspecting.reader import UnknownReaderError, found_reader, reads_files
-from shardctl.tfds.training.edited_graph import (
-    EditedGraph,
-    GraphNode,
-    NotRebuildable,
-    size_of,
-    spec_of,
-)
+from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable, size_of
 from shardctl.tfds.training.own_elements import indexed
 from shardctl.tfds.training.records import NumberedReader
 
@@ -152,15 +146,15 @@ class _Scanned:
             made = cls(here=here, window=window, edited=EditedGraph(top=window.input), by="lengths")
         elif here.op == "GroupByWindowDataset":
             _refuse_choosing(here)
-            top = _mapped(here, "key_func", tf.int64)
+            top = here.mapped("key_func", tf.int64)
             made = cls(here=here, edited=EditedGraph(top=top), by="key")
         elif here.op == "FlatMapDataset":
-            top = _mapped(here, "f", tf.variant)
+            top = here.mapped("f", tf.variant)
             made = cls(here=here, edited=EditedGraph(top=top), by="count")
         elif here.op == "UnbatchDataset":
             made = cls(here=here, edited=EditedGraph(top=here.input), by="count")
         else:
-            top = _mapped(here, "predicate", tf.bool)
+            top = here.mapped("predicate", tf.bool)
             by = "until" if here.op == "TakeWhileDataset" else "passes"
             made = cls(here=here, edited=EditedGraph(top=top), by=by)
         if any(n.kind == "zipped" and n.source is None for n in made.edited.root.walk()):
@@ -288,7 +282,7 @@ class _Scanned:
         """Yield what the stage does to examples, in pieces."""
         tf = tensorflow()
         if self.here.op == "FlatMapDataset" and self.by == "count":
-            spec = tuple(spec_of(self.here))
+            spec = self.here.types
             made = made.map(
                 without_autograph(
                     lambda one: tf.data.experimental.from_variant(one, spec).reduce(
@@ -307,11 +301,11 @@ class _Scanned:
     def _windows(self, source: _Source, column: Int64s) -> dict[int, tuple[int, int]]:
         """Return of each key how many examples are a group, and of how many its batches are."""
         tf = tensorflow()
-        if spec_of(self.here)[0].shape.rank == 0:
+        if self.here.types[0].shape.rank == 0:
             raise NotRebuildable("its groups are no batches of one size")
         keys, first = np.unique(column, return_index=True)
         first, keys = first[keys != UNSEEN], keys[keys != UNSEEN]
-        top = _mapped(self.here, "window_size_func", tf.int64)
+        top = self.here.mapped("window_size_func", tf.int64)
         (below,) = top.inputs
         sized = EditedGraph(top=top, leaf=below)
         (sizes,) = zip(
@@ -391,7 +385,7 @@ class _Source:
             row[ranges(codes.first_codes(reads), reads.take)] = True
         if wanted.sum(axis=0).max() > 1:
             raise NotRebuildable("several sources read the same examples")
-        types = [[kind.dtype.name for kind in spec_of(leaf.operation)] for leaf in leaves]
+        types = [[kind.dtype.name for kind in leaf.operation.types] for leaf in leaves]
         records = all(kinds in (["string"], ["string", "string"]) for kinds in types)
         if not records or not has_builder(dataset.file_format):
             raise NotRebuildable("a reader reads files in a way of its own")
@@ -399,7 +393,7 @@ class _Source:
         whole = [SplitRange(split=split, start=0, stop=split.num_examples) for split in splits]
 
         def opened(leaf: GraphNode) -> Any:
-            with_ids = len(spec_of(leaf.operation)) == 2
+            with_ids = len(leaf.operation.types) == 2
             form = dataset.file_format
             reader = NumberedReader(
                 file_format=form, codes=codes, cycle=1, block=1, with_ids=with_ids
@@ -455,30 +449,6 @@ def _num_tokens(*parts: Any) -> Any:
     """Return how many tokens each feature of an example has; 0 is none."""
     tf = tensorflow()
     return tf.stack([tf.math.count_nonzero(part, dtype=tf.int64) for part in parts])
-
-
-def _mapped(here: Operation, function: str, kind: Any) -> Operation:
-    """Return a map by one of the functions of an operation, of what the operation reads.
-
-    kind: the type of what it returns, a scalar; that of a dataset is a variant.
-    """
-    from tensorflow.core.framework import node_def_pb2  # no public name
-
-    # The captured inputs of several functions come one behind the other.
-    several = ("key_func", "reduce_func", "window_size_func")
-    lists = [f"T{name}_other_arguments" for name in several] if function in several else []
-    own, first = f"T{function}_other_arguments" if lists else "Targuments", 1
-    for name in lists[: lists.index(own)] if lists else ():
-        first += len(here.attributes[name].list.type)
-    captured = here.node.input[first : first + len(here.attributes[own].list.type)]
-    node = node_def_pb2.NodeDef(name=f"{here.node.name}/scan", op="MapDataset")
-    node.input.extend([here.node.input[0], *captured])
-    node.attr["f"].CopyFrom(here.attributes[function])
-    node.attr["Targuments"].CopyFrom(here.attributes[own])
-    node.attr["output_types"].list.type.append(kind.as_datatype_enum)
-    node.attr["output_shapes"].list.shape.add()
-    node.attr["preserve_cardinality"].b = True
-    return Operation(node=node, graph=here.graph, inputs=here.inputs)
 
 
 def _window_of(here: Operation) -> Operation | None:
@@ -540,8 +510,7 @@ def _refuse_choosing(here: Operation) -> None:
 
 
 def _captured(here: Operation, tensor: str) -> Iterable[Any]:
-    name = tensor.removeprefix("^").partition(":")[0]
-    node = here.graph.nodes.get(name)
+    node = here.graph.nodes.get(node_name(tensor))
     if node is not None and "Dataset" not in node.op:
         yield from here.graph.below(node)
 
@@ -559,14 +528,15 @@ class _Packer:
     """
 
     def __init__(self, here: Operation, window: Operation) -> None:
-        self._specs = spec_of(window.input)
+        self._specs = window.input.types
         if any(not one.dtype.is_integer or one.shape.rank != 1 for one in self._specs):
             raise NotRebuildable("features other than rows of whole numbers are packed")
         self._edited = EditedGraph(top=here, leaf=window.input, packs=True)
         self._window, self._drops = size_of(window), bool(window.value("drop_remainder"))
         # Of one example, whose tokens tell the features apart.
         features = range(len(self._specs))
-        (row, *others) = self._rows_of([[np.full(2, 100 + index) for index in features]]) or [()]
+        told = self._made([[np.full(2, 100 + index) for index in features]])
+        (row, *others) = [*_rows(told)] or [()]
         found = [[i for i, part in enumerate(row) if 100 + index in part] for index in features]
         if others or not all(found):
             raise NotRebuildable("it does not pack one example into one row")
@@ -580,8 +550,7 @@ class _Packer:
 
     def tokens_of(self, made: Any) -> list[list[Any]]:
         """Return the tokens of each feature in each row that a dataset yields; 0 is none."""
-        rows = (row if isinstance(row, tuple) else (row,) for row in made.as_numpy_iterator())
-        return [[row[column][row[column] != 0] for column in self._columns] for row in rows]
+        return [[row[column][row[column] != 0] for column in self._columns] for row in _rows(made)]
 
     def expected(self, lengths: Int64s) -> list[range]:
         """Return the examples of each row, where each has so many tokens of each feature."""
@@ -628,10 +597,6 @@ class _Packer:
             [one.tolist() for one in row] for row in expected
         ]
 
-    def _rows_of(self, examples: list[list[Any]]) -> list[Any]:
-        made = self._made(examples).as_numpy_iterator()
-        return [row if isinstance(row, tuple) else (row,) for row in made]
-
     def _made(self, examples: list[list[Any]]) -> Any:
         types = [spec.dtype.as_numpy_dtype for spec in self._specs]
 
@@ -641,6 +606,10 @@ class _Packer:
 
         sets = tensorflow().data.Dataset
         return self._edited.dataset([sets.from_generator(each, output_signature=self._specs)])
+
+
+def _rows(made: Any) -> Iterable[tuple[Any, ...]]:
+    return (row if isinstance(row, tuple) else (row,) for row in made.as_numpy_iterator())
 
 
 # The key: a hash of the functions that are run, and of what they capture, whatever its names are.
@@ -680,7 +649,7 @@ class _Digests:
         ):
             return self.of_operation(here.input)
         names = here.node.input[len(here.inputs) :]
-        others = self._of(map(_named, names), self._graph.nodes, self._nodes, {})
+        others = self._of(map(node_name, names), self._graph.nodes, self._nodes, {})
         return self.joined([*self._said(here.node), *others, *map(self.of_operation, here.inputs)])
 
     def _of(
@@ -700,11 +669,11 @@ class _Digests:
                 waiting.pop()
                 continue
             node = nodes[name]
-            missing = [one for one in map(_named, node.input) if one not in done]
+            missing = [one for one in map(node_name, node.input) if one not in done]
             if missing:
                 waiting += missing
                 continue
-            inputs = [done[_named(one)] + one.partition(":")[2] for one in node.input]
+            inputs = [done[node_name(one)] + one.partition(":")[2] for one in node.input]
             done[name] = self.joined([*self._said(node), *inputs])
         return [done[name] for name in roots]
 
@@ -736,12 +705,8 @@ class _Digests:
                 for i, arg in enumerate(definition.signature.input_arg)
             }
             results = [definition.ret[arg.name] for arg in definition.signature.output_arg]
-            roots = [_named(one) for one in (*results, *definition.control_ret.values())]
+            roots = [node_name(one) for one in (*results, *definition.control_ret.values())]
             found = self._of(roots, nodes, {}, given)
             outputs = [one.partition(":")[2] for one in results]
             self._functions[name] = self.joined([*found, *outputs])
         return self._functions[name]
-
-
-def _named(tensor: str) -> str:
-    return tensor.removeprefix("^").partition(":")[0]

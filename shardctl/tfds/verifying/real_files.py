@@ -99,21 +99,18 @@ def flattened(element: Any, shape: Shape) -> list[Any]:
     ]
 
 
-def _none_unknown(code: int) -> str:
-    raise AssertionError(f"code {code}")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Reading:
     """A `tf.data.Dataset` of names or codes, single or within elements of a shape.
 
-    `codes_of` makes codes (int64[n]) of a batch; `unknown` gives the name behind a code below 0.
+    `codes_of` makes codes (int64[n]) of a batch; `unknown` gives the name behind a code below 0, of
+    names.
     """
 
     elements: Any
     codes_of: Callable[[Any], Int64s]
     shape: Shape = EXAMPLE
-    unknown: Callable[[int], str] = _none_unknown
+    unknown: Callable[[int], str] = str
 
 
 @dataclass(kw_only=True, eq=False)
@@ -395,11 +392,6 @@ class IndexRanges:
     resolved: Resolved
     codes: ExampleCodes
 
-    @property
-    def dataset(self) -> Dataset:
-        """The dataset whose files the ranges stand for."""
-        return self.resolved.dataset
-
     def pipeline(self, settings: ReadSettings) -> Reading:
         """Return the dataset that `shardctl.tfds.pipeline` would build on files."""
         tf = tensorflow()
@@ -410,7 +402,7 @@ class IndexRanges:
             parts = sources(*self.resolved.given, settings).parts
 
         def read_of(read: call.Read) -> Any:
-            dataset, ranges = parts.get(read, (self.dataset, self.resolved.ranges))
+            dataset, ranges = parts.get(read, (self.resolved.dataset, self.resolved.ranges))
             own = settings_of_read(settings, read)
             return self._read(dataset, ranges, own, asserts=read.has_cardinality)
 
@@ -432,7 +424,8 @@ class IndexRanges:
         # The order of calls is that of TFDS core/reader.py, _read_files: sort, shard, shuffle,
         # repeat, interleave, assertion.
         reads = sorted_reads(dataset, ranges, settings)
-        reader = self._reader(settings, ordered=dataset.ordered)
+        cycle = settings.cycle_length(ordered=dataset.ordered)
+        reader = RangeReader(codes=self.codes, cycle=cycle, block=settings.block)
         rows = shard_of_host(reader.rows(reads), settings, "files")
         if settings.shuffles_files:
             # TFDS's buffer is the number of all instructions, not only of this host's.
@@ -450,13 +443,9 @@ class IndexRanges:
 
     def resumed(self, plan: ResumePlan, host: int | None) -> Reading:
         """Return what `shardctl.tfds.resume` would read, to the end of all epochs."""
-        here = fitted(self.dataset, plan, plan.settings.host if host is None else host)
+        here = fitted(self.resolved.dataset, plan, plan.settings.host if host is None else host)
         elements = dataset_of_plan(here, here.reader(RangeReader))
         return Reading(elements=elements, codes_of=_codes, shape=_shape_of_rest(plan))
-
-    def _reader(self, settings: ReadSettings, *, ordered: bool) -> RangeReader:
-        cycle = settings.cycle_length(ordered=ordered)
-        return RangeReader(codes=self.codes, cycle=cycle, block=settings.block)
 
 
 def _shape_of_rest(plan: ResumePlan) -> Shape:

@@ -31,6 +31,7 @@ from shardctl.settings.read_settings import (
 )
 from shardctl.tfds.imports import tensorflow, versions
 from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
+from shardctl.tfds.training.own_elements import num_examples_before
 from shardctl.tfds.training.read_config import global_seed_of
 from shardctl.tfds.verifying.real_files import IndexRanges, Pass, Reading, iterate_whole
 from shardctl.verbs.inspect.answer import Inspection
@@ -238,7 +239,7 @@ class Job:
         if [one.order.settings for one in whole] != [one.order.settings for one in planned]:
             notes.append(_DROPPED)
         orders, total = [one.order for one in whole], _check(whole)
-        most = max(map(_num_steps, orders))
+        most = max(order.num_steps or 0 for order in orders)
         kill_at = self.kill_at
         if kill_at is None:
             kill_at = random.SystemRandom().randint(1, most)
@@ -321,15 +322,9 @@ def _numbers(order: Order, codes: Int64s) -> Int64s:
     return _of_all_splits(order).bases[order.codes.places(codes)[0]] + order.codes.split_ids(codes)
 
 
-def _num_steps(order: Order) -> int:
-    return (order.num_steps or 0) if order.has_steps else order.num_examples
-
-
 def _position(order: Order, step: int) -> int:
     """Return how many examples come before a step, all where the host has fewer steps."""
-    if step >= _num_steps(order):
-        return order.num_examples
-    return order.positions_in_step(step).start if order.has_steps else step
+    return num_examples_before(order, order.steps_up_to(step))
 
 
 def _reading(planned: PlannedOrder) -> Reading:

@@ -235,7 +235,9 @@ class _Check(ReadCheck):
         """Compare what files hold, and of a longer order more examples over index ranges."""
         order, total = self.planned.order, self.planned.order.num_examples
         # Earlier passes or a large buffer would be read from files for nothing that is compared.
-        if self.read == "files" and self.take != "all" and self._has_long_way(order):
+        before = order.settings.pass_index * order.num_examples
+        before += min(order.num_buffered or 0, order.stream_size)
+        if self.read == "files" and self.take != "all" and before > verdict.BUDGETS["files"]:
             self.read = "index ranges"
             self.notes.append(
                 "index ranges are read: earlier passes or a buffer come before what is "
@@ -258,11 +260,6 @@ class _Check(ReadCheck):
             if self.difference is None:
                 self._compare(order, window)
                 self.windows.append(window)
-
-    def _has_long_way(self, order: Order) -> bool:
-        """Return whether much is read before anything is yielded."""
-        before = order.settings.pass_index * order.num_examples
-        return before + min(order.num_buffered or 0, order.stream_size) > verdict.BUDGETS["files"]
 
     def _compare(self, order: Order, window: Window) -> None:
         """Compare the beginning of a pass with what the pipeline itself yields."""
@@ -384,11 +381,12 @@ class _PlanCheck(ReadCheck):
     dataset: Dataset
     plan: ResumePlan
     num_left: int = field(init=False, default=0)
-    _fitted: dict[int | None, read_config.FittedPlan] = field(init=False, default_factory=dict)
 
     def run(self, host: int | None) -> None:
         """Compare what one reader of the plan reads."""
-        plan, here = self.plan, self._here(host)
+        plan = self.plan
+        who = plan.settings.host if host is None else host  # whoever verifies
+        here = read_config.fitted(self.dataset, plan, who, allow_version=True)
         left = here.num_examples
         # Only if there are further epochs: a plan without an order may have none to ask.
         if plan.num_further_epochs:
@@ -423,7 +421,7 @@ class _PlanCheck(ReadCheck):
             return verdict.first_mismatch_in_any_order(expected, found, all_of_them=whole)
 
         self.difference = difference(
-            opened, lambda: self._expected(host, size), self._codes, window, compare
+            opened, lambda: self._expected(here, host, size), self._codes, window, compare
         )
         self.windows.append(window)
 
@@ -450,9 +448,11 @@ class _PlanCheck(ReadCheck):
         """Whether the buffer of files that repeat has read beyond the end of the order."""
         return self.plan.mode == "exactly-once" and self.plan.is_one_stream
 
-    def _expected(self, host: int | None, size: int) -> Iterator[Int64s]:
+    def _expected(
+        self, here: read_config.FittedPlan, host: int | None, size: int
+    ) -> Iterator[Int64s]:
         """Yield what is to come, of no known order all."""
-        plan, here = self.plan, self._here(host)
+        plan = self.plan
         # From the most to the least that is known: an order, the input of a buffer, a part of an
         # order, only instructions.
         if plan.exact:
@@ -468,15 +468,6 @@ class _PlanCheck(ReadCheck):
     @cached_property
     def _resolved(self) -> Resolved:
         return resolved_spec(self.dataset, self.plan.spec)
-
-    def _here(self, host: int | None) -> read_config.FittedPlan:
-        """Return the plan as one reader reads it."""
-        if host not in self._fitted:
-            who = self.plan.settings.host if host is None else host  # whoever verifies
-            self._fitted[host] = read_config.fitted(
-                self.dataset, self.plan, who, allow_version=True
-            )
-        return self._fitted[host]
 
     @cached_property
     def _codes(self) -> ExampleCodes:

@@ -18,12 +18,14 @@ from shardctl.settings.read_settings import as_settings
 from shardctl.tfds.inspecting.inspect import inspect
 from shardctl.tfds.training.edited_graph import EditedGraph, NotRebuildable
 from shardctl.tfds.training.own_elements import (
+    Opening,
     OwnElements,
+    ReadPlan,
+    Step,
     element_after,
     num_examples_before,
     num_examples_of,
 )
-from shardctl.tfds.training.read_plan import Opening, ReadPlan, Step
 from tests.cases import add_cases
 from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset
