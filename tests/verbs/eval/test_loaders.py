@@ -72,7 +72,6 @@ def test_the_figures_are_those_of_the_orders(
     assert hang is None or hang.step == min(steps)
 
 
-SHAPES = "2 shapes are compiled; --pad compiles 1, with {} examples of padding in the last batches"
 
 
 def test_advice_says_what_a_loader_loses_and_repeats_and_what_cures_it() -> None:
