@@ -96,3 +96,17 @@ def phrase(template: str, *values: object, **arguments: object) -> str:
 def refused(template: str, *values: object, **arguments: object) -> UsageError:
     """Return the error that says a phrase, to be raised."""
     return UsageError(phrase(template, *values, **arguments))
+
+
+def check_numbers(most: int, **numbers: int | None) -> None:
+    """Refuse arguments that are no numbers from 1 to `most`; None is not given.
+
+    >>> check_numbers(8, hosts=3, devices=None)
+    >>> check_numbers(8, hosts=9)
+    Traceback (most recent call last):
+    shardctl.errors.UsageError: --hosts '9': a number from 1 to 8 is needed
+    """
+    for name, number in numbers.items():
+        if number is not None and not 1 <= number <= most:
+            given = option(name, number, given=True)
+            raise refused("{}: a number from 1 to {} is needed", given, most)

@@ -66,9 +66,6 @@ LENGTHS = st.one_of(
 NUMS_HOSTS = st.one_of(
     st.integers(1, 30), st.integers(1, 400), st.sampled_from((10_000, 999_999, 1_000_000))
 )
-SCREENS = st.builds(
-    Screen, width=st.one_of(st.none(), st.integers(20, 120)), pictures=st.just(value=True)
-)
 
 
 @st.composite

@@ -150,7 +150,8 @@ def lint_in_force(
         "fail_on": DEFAULT_FAIL_ON,
     }
     if dataset is not None:
-        context = LintContext(dataset=dataset, reads=(), settings=settings, usage=usage)
+        how = {"settings": settings, "as_written": settings}
+        context = LintContext(dataset=dataset, reads=(), usage=usage, **how)
         in_force |= context.usage_in_force()
         try:
             in_force["specs"] = default_specs(dataset, arguments.get("eval", ()))

@@ -16,7 +16,6 @@ from shardctl.errors import UsageError
 from shardctl.files.atomic import ends_by_exception, umask
 from shardctl.guide.guides import guide_files
 
-DEFAULT_FOLDER = "shardctl-demo"
 TOY = {"train": [200, 100, 50, 50]}
 _DIGITS = {"train": [160, 160, 160, 160], "test": [193, 192, 192, 192]}
 _CLICKS = {"train": [300, 250, 310, 140], "test": [90]}

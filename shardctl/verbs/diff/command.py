@@ -3,7 +3,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +25,7 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
 
 if TYPE_CHECKING:
+    from shardctl.metadata.project_file import Project
     from shardctl.metadata.reference import ChosenDataset
     from shardctl.saved.snapshot import Snapshot
     from shardctl.verbs.diff.answer import Diff
@@ -83,6 +84,7 @@ class Beside:
             output.say(f"{self.path} now holds the current order")
 
 
+@dataclass(frozen=True, kw_only=True)
 class Today:
     """What options and shardctl.yaml make of the order now; a dataset is read once for all files.
 
@@ -90,19 +92,13 @@ class Today:
     are named, see `setting_origins`.
     """
 
-    def __init__(
-        self,
-        source: DatasetOptions,
-        reading: OrderOptions,
-        spec: str | None,
-        *,
-        command: Callable[..., str | None],
-        from_here: bool,
-    ) -> None:
-        self._source, self._reading, self._spec = source, reading, spec
-        self.command, self._from_here = command, from_here
-        self._project = project_here()
-        self._datasets: dict[object, ChosenDataset] = {}
+    source: DatasetOptions
+    reading: OrderOptions
+    spec: str | None
+    command: Callable[..., str | None]
+    from_here: bool
+    project: "Project" = field(default_factory=project_here)
+    datasets: "dict[object, ChosenDataset]" = field(default_factory=dict)
 
     def beside(self, pinned: "Snapshot", path: str) -> "Beside":
         """Return the snapshot that a file holds beside the current order.
@@ -117,9 +113,9 @@ class Today:
         chosen = self._dataset(pinned, path)
         # What neither options nor shardctl.yaml set is as in the file.
         fallback = settings_to_fall_back_on(pinned, chosen.dataset)
-        resolved = self._reading.resolved(self._project, fallback)
+        resolved = self.reading.resolved(self.project, fallback)
         kept = spec_as_pinned(pinned, resolved.settings)
-        spec = kept if self._spec is None else self._spec
+        spec = kept if self.spec is None else self.spec
         current = snapshot(chosen.dataset, spec, resolved.settings)
         # How an updated file names its dataset: as before, or as it was chosen now.
         refs = pinned.refs if chosen.source == "fallback" else refs_to_keep(chosen, path)
@@ -148,7 +144,7 @@ class Today:
         from shardctl.verbs.diff.view import Hints
 
         origins = shared.setting_origins(
-            self._project, stated.__contains__, from_here=self._from_here
+            self.project, stated.__contains__, from_here=self.from_here
         )
         if path == "-":  # it is nowhere, and nothing can be written to it
             return Hints(origins=origins)
@@ -161,10 +157,10 @@ class Today:
         own = pinned.refs or pinned.title, os.path.dirname(path)
         # Chosen by an option, a variable or shardctl.yaml it is the same for all files.
         for key in ("all", own):
-            if key in self._datasets:
-                return self._datasets[key]
-        chosen = dataset_of_snapshot(pinned, path, self._source, self._project)
-        self._datasets[own if chosen.source == "fallback" else "all"] = chosen
+            if key in self.datasets:
+                return self.datasets[key]
+        chosen = dataset_of_snapshot(pinned, path, self.source, self.project)
+        self.datasets[own if chosen.source == "fallback" else "all"] = chosen
         return chosen
 
 
@@ -226,11 +222,11 @@ def diff(
 
         # Annotations of GitHub name files from the root of the repository.
         here = out.format != "github"
-        today = Today(source, reading, spec, command=accepting, from_here=here)
+        today = Today(source=source, reading=reading, spec=spec, command=accepting, from_here=here)
         if len(files) == 1 and not each:
             equal = _with_current(files[0], today, out, update=update)
         else:
-            equal = _each_with_current(files, today, reading, out, update=update)
+            equal = _each_with_current(files, today, out, update=update)
     if not equal:
         raise typer.Exit(1)
 
@@ -270,12 +266,7 @@ def _with_current(path: str, today: Today, out: output.OutputOptions, *, update:
 
 
 def _each_with_current(
-    paths: list[str],
-    today: Today,
-    reading: OrderOptions,
-    out: output.OutputOptions,
-    *,
-    update: bool,
+    paths: list[str], today: Today, out: output.OutputOptions, *, update: bool
 ) -> bool:
     """Check each file, whatever becomes of the others; what cannot be checked is said at the end.
 
@@ -289,7 +280,7 @@ def _each_with_current(
     def check(path: str) -> None:
         checked[path] = today.beside(_snapshot_in(path), path)
 
-    unchecked = _failures(dict.fromkeys(paths), check, reading)
+    unchecked = _failures(dict.fromkeys(paths), check, today.reading)
     output.warn(warning for one in checked.values() for warning in one.warnings)
     if checked:
         files = []
@@ -302,7 +293,7 @@ def _each_with_current(
         _SEVERAL.write(out, files, update=today.command(*differ) if differ else None)
     unwritten = {}
     if update:
-        unwritten = _failures(checked, lambda path: checked[path].update(), reading)
+        unwritten = _failures(checked, lambda path: checked[path].update(), today.reading)
     if failed := {**unchecked, **unwritten}:
         for line in dict.fromkeys(failed.values()):
             output.fail(line)

@@ -15,7 +15,7 @@ import numpy as np
 from shardctl.base.arguments import checked
 from shardctl.base.arrays import EqualByItems, Int64s
 from shardctl.base.columns import Tabular
-from shardctl.base.phrase import option, refused
+from shardctl.base.phrase import check_numbers, refused
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.settings.keywords import ReaderSettings, Unpack
@@ -242,15 +242,8 @@ def evaluate(
     >>> shardctl.evaluate("mnist", batch=512, hosts=6).num_examples.tolist()
     [1667, 1667, 1667, 1667, 1666, 1666]
     """
-    for name, number, most in (
-        ("hosts", hosts, MAX_NUM_HOSTS),
-        ("devices", devices, MAX_NUM_HOSTS),
-        ("batch", batch, _MAX_BATCH),
-        ("batch_per_device", batch_per_device, _MAX_BATCH),
-    ):
-        if number is not None and not 1 <= number <= most:
-            given = option(name, number, given=True)
-            raise refused("{}: a number from 1 to {} is needed", given, most)
+    check_numbers(MAX_NUM_HOSTS, hosts=hosts, devices=devices)
+    check_numbers(_MAX_BATCH, batch=batch, batch_per_device=batch_per_device)
     batch_per_device = size_per_device(batch, batch_per_device, devices)
     dataset, settings = as_dataset(dataset), as_settings(settings)
     if settings.is_endless:

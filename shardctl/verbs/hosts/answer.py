@@ -8,7 +8,7 @@ from functools import cached_property
 
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
-from shardctl.base.phrase import refused
+from shardctl.base.phrase import check_numbers
 from shardctl.base.progress import Progress
 from shardctl.base.text import choices, counted, in_short, printable, quoted
 from shardctl.base.tfds_rules import POSITIONS
@@ -144,8 +144,7 @@ def hosts(
         )
     counts = (hosts,) if isinstance(hosts, int) else tuple(hosts)
     for count in counts:
-        if not 1 <= count <= MAX_NUM_HOSTS:
-            raise refused("{hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, hosts=count)
+        check_numbers(MAX_NUM_HOSTS, hosts=count)
     keep = isinstance(hosts, int)  # as which every whole number is kept
     # A host, or a row that is cut for one, takes about a microsecond.
     num_rows = len(sharing.reads)

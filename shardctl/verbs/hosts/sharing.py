@@ -376,10 +376,9 @@ def sharing_of(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sh
         UsageError: a bad spec, or stages in which hosts do not share what they read.
         UnpredictableOrderError: the order of the splits is nondeterministic.
     """
-    if not settings.reader.on_tf_data:
-        sources.refuse_unread_spec(spec, settings)
-        return OfLoader(sources.resolved_reading(dataset, spec, settings), settings)
     sources.refuse_unread_spec(spec, settings)
+    if not settings.reader.on_tf_data:
+        return OfLoader(sources.resolved_reading(dataset, spec, settings), settings)
     alone, stages = of_one_reader(settings), stages_of(replace(settings, host=None))
     sources.refuse_other_sources(stages)
     _refuse_one_host(stages)

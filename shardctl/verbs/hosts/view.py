@@ -55,7 +55,12 @@ def hosts_table(
     shown = comparison.strategies if every_strategy else [best] if best is not None else []
     for strategy in shown:
         yield "\n"
-        yield from _host_table(strategy, screen)
+        yield tables.paragraph(f"{strategy.name}: what each host reads", screen, style="bold")
+        # Without --batch there are no batches, the last column.
+        columns = _COLUMNS if strategy.batches is not None else _COLUMNS[:-1]
+        records = _records(strategy, [column.field for column in columns])
+        rows = tables.grouped(records, columns)
+        yield from tables.table_pieces(columns, rows, screen, keep=_ROWS)
     yield from tables.pictures(plan, screen)
 
 
@@ -122,14 +127,6 @@ def _straggler(load: Load | None) -> str:
     if load is None or load.imbalance is None or load.imbalance < OUTSTANDING:
         return "-"
     return f"host {load.straggler} {percent_over(load.imbalance - 1)}"
-
-
-def _host_table(strategy: Strategy, screen: tables.Screen) -> Iterator[str]:
-    yield tables.paragraph(f"{strategy.name}: what each host reads", screen, style="bold")
-    # Without --batch there are no batches, the last column.
-    shown = _COLUMNS if strategy.batches is not None else _COLUMNS[:-1]
-    rows = tables.grouped(_records(strategy, [column.field for column in shown]), shown)
-    yield from tables.table_pieces(shown, rows, screen, keep=_ROWS)
 
 
 def _records(strategy: Strategy, fields: Sequence[str] = _FIELDS) -> Records:

@@ -124,13 +124,7 @@ class SplitLayout:
         ]
 
     def __repr__(self) -> str:
-        split = self.split
-        return in_short(
-            self,
-            split.name,
-            counted(split.num_examples, "example"),
-            counted(split.num_shards, "shard"),
-        )
+        return repr(self.split).replace("<Split", "<SplitLayout", 1)
 
 
 @dataclass(frozen=True, kw_only=True)

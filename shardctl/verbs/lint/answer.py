@@ -130,11 +130,11 @@ def lint(
         reads=tuple(reads),
         settings=short_form(settings),
         usage=usage,
-        given=settings,
+        as_written=settings,
     )
     # Hosts that get files in turn need an order of the splits, which TFDS may not determine.
     for read in reads:
-        refuse_open_hosts(read.resolved, context.host_mode, context.num_hosts)
+        refuse_open_hosts(read.resolved, context.settings.host_mode, context.num_hosts)
     rules = chosen_rules(select, ignore)
     if not settings.reader.on_tf_data:
         rules = tuple(rule for rule in rules if settings.loader in rule.loaders)

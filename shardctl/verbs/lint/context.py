@@ -17,7 +17,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import settings_of_read, stages_of
-from shardctl.spec.host import Host, HostMode
+from shardctl.spec.host import Host
 from shardctl.spec.subsplit import Resolved, SplitRange, num_read, resolve_subsplit
 from shardctl.stages import stages as ast
 from shardctl.stages.part import Count, Source, Stage
@@ -128,14 +128,14 @@ def reshuffles_files(settings: ReadSettings) -> bool:
 class LintContext:
     """A dataset, the specs a project reads of it, and how.
 
-    settings: in their short form, where stages have one; `given` as they were written.
+    settings: in their short form, where stages have one. as_written: as the project has them.
     """
 
     dataset: Dataset
     reads: tuple[Read, ...]
     settings: ReadSettings
     usage: Usage
-    given: ReadSettings | None = None
+    as_written: ReadSettings
 
     @property
     def trained(self) -> tuple[Read, ...]:
@@ -199,15 +199,10 @@ class LintContext:
         return self.settings.host or Host(index=0, count=self.num_hosts)
 
     @property
-    def host_mode(self) -> HostMode:
-        """How hosts share the examples, where there are several."""
-        return self.settings.host_mode
-
-    @property
     def knows_length(self) -> bool:
         """Whether tf.data knows how many examples the host gets."""
         alone = self.settings.host is None and self.num_hosts == 1
-        return alone or self.host_mode.knows_length
+        return alone or self.settings.host_mode.knows_length
 
     @property
     def several_epochs(self) -> bool:
@@ -228,11 +223,6 @@ class LintContext:
     def writes_stages(self) -> bool:
         """Whether the pipeline is written as stages."""
         return not self.as_written.takes("epochs")
-
-    @property
-    def as_written(self) -> ReadSettings:
-        """The settings as the project has them."""
-        return self.given or self.settings
 
     @cached_property
     def chains(self) -> tuple[Chain, ...]:
@@ -290,7 +280,7 @@ class LintContext:
         """Return how many examples a source yields, None where that is not known here."""
         if self.settings_of(source).is_endless:
             return float("inf")
-        reads_all = self.host_mode.reads_all
+        reads_all = self.settings.host_mode.reads_all
         # Another dataset, a share of its own, or a length that tf.data does not know.
         if source.data is not None or "host" in dict(source.settings) or not self.knows_length:
             return None
@@ -371,7 +361,7 @@ class LintContext:
         """Return the ranges that TFDS is asked for on the host: its even part, else all."""
         if self.num_hosts == 1:
             return read.resolved.ranges
-        return self.host_mode.ranges(read.resolved.ranges, self.host)
+        return self.settings.host_mode.ranges(read.resolved.ranges, self.host)
 
     def files_asked_for(self, read: Read) -> int:
         """Return how many file instructions TFDS's reader is given on the host."""
@@ -382,7 +372,7 @@ class LintContext:
         """Return how many file instructions the host interleaves in an epoch."""
         num_files = self.files_asked_for(read)
         # `own_instructions` is a slice of the file instructions.
-        return len(range(num_files)[self.host_mode.own_instructions(num_files, self.host)])
+        return len(range(num_files)[self.settings.host_mode.own_instructions(num_files, self.host)])
 
     def cycle_of_host(self, read: Read) -> int:
         """Return how many files the host reads at a time."""

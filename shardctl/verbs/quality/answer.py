@@ -136,10 +136,9 @@ def quality(
     """
     dataset = as_dataset(dataset)
     settings = as_settings(settings)
-    if target is not None:
-        refuse_fixed_buffer(settings, "target")
-    if memory is not None:
-        refuse_fixed_buffer(settings, "memory")
+    for asked, given in (("target", target), ("memory", memory)):
+        if given is not None:
+            refuse_fixed_buffer(settings, asked)
     # A score needs an order, and an order needs seeds; example seeds are named in the answer.
     settings, assumed = with_stand_in_seeds(settings)
     if settings.stand_ins_of_rule:

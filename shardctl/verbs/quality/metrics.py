@@ -171,18 +171,14 @@ def _neighbours(sample: OrderSample) -> tuple[int, int]:
     return stretches * (sample.length - 1), stretches * max(0, sample.length - 2)
 
 
-def _windows(values: Int64s, window: int) -> Int64s:
-    """Return whole windows, [k, windows of a stretch, window]."""
-    # [k, length] -> [k, whole windows, window]; the rest of a stretch is left out.
-    count = values.shape[1] // window
-    return values[:, : count * window].reshape(len(values), count, window)
-
-
 def _touched(cells: Int64s, window: int) -> Int64s:
     """Return how many cells each window touches, int64[k, windows of a stretch]."""
     # Sorted, so that a new cell begins wherever neighbours differ; a set a window would be slow.
     # shape [k, windows, window]; the number of cells is one more than the number of changes.
-    ordered = np.sort(_windows(cells, window), axis=-1)
+    # [k, length] -> [k, whole windows, window]; the rest of a stretch is left out.
+    count = cells.shape[1] // window
+    windows = cells[:, : count * window].reshape(len(cells), count, window)
+    ordered = np.sort(windows, axis=-1)
     changes = (ordered[..., 1:] != ordered[..., :-1]).sum(axis=-1)
     return np.asarray(changes + 1, np.int64)
 

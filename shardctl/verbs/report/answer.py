@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Answer
 from shardctl.base.hooks import provided
-from shardctl.base.phrase import option
+from shardctl.base.phrase import check_numbers
 from shardctl.base.text import counted, in_short, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
@@ -115,10 +115,7 @@ class ReportQuestion:
         if host is not None and said not in (None, host.count):
             numbers = f"--host {host} and --hosts {said}"
             raise UsageError(f"{numbers}: two numbers of hosts; choose one")
-        for name, count in (("hosts", said), ("devices", self.devices)):
-            if count is not None and not 1 <= count <= MAX_NUM_HOSTS:
-                shown = option(name, count, given=True)
-                raise UsageError(f"{shown}: a number from 1 to {MAX_NUM_HOSTS} is needed")
+        check_numbers(MAX_NUM_HOSTS, hosts=said, devices=self.devices)
 
     @property
     def num_hosts(self) -> int:
@@ -360,7 +357,17 @@ def report_of(question: ReportQuestion) -> Report:
         quality=quality,
         hosts=hosts,
         evaluation=evaluation,
-        lint=shown(lambda: _lint(question)),
+        lint=shown(
+            lambda: lint_pipeline(
+                dataset,
+                spec,
+                settings,
+                evaluated=question.evaluated,
+                usage=question.usage,
+                select=question.select,
+                ignore=question.ignore,
+            )
+        ),
         loaders=loaders,
         notes=tuple(question.notes(known, getattr(quality, "window", None))),
         warnings=tuple(dict.fromkeys(warnings)),
@@ -414,18 +421,6 @@ def _evaluation(question: ReportQuestion, order: Order | None) -> Evaluation:
         devices=question.num_devices,
     )
     return replace(found, warnings=(*found.warnings, *said))
-
-
-def _lint(question: ReportQuestion) -> Lint:
-    return lint_pipeline(
-        question.dataset,
-        question.spec,
-        question.settings,
-        evaluated=question.evaluated,
-        usage=question.usage,
-        select=question.select,
-        ignore=question.ignore,
-    )
 
 
 def first_visits(order: Order) -> Strips:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s, distinct
+from shardctl.base.arrays import Int64s, groups_of
 from shardctl.base.text import choices, counted, printable, quoted
 from shardctl.dataset import identity
 from shardctl.dataset.dataset import Dataset, Split
@@ -73,13 +73,13 @@ def _checked_spec(plan: ResumePlan, dataset: Dataset) -> Resolved:
     names = [split.name for split in dataset.splits]
     read = {names.index(piece.split.name) for piece in resolved.ranges}
     for reads in _all_reads(plan):
-        for index in distinct(reads.split).tolist():
+        for index, rows in groups_of(reads.split):
             if index not in read:
                 which = quoted(names[index]) if 0 <= index < len(names) else f"split {index}"
                 raise DatasetError(
                     f"the plan reads files of {which}, which its spec {quoted(plan.spec)} does not"
                 )
-            _check_shards(reads.shard[reads.split == index], dataset.splits[index])
+            _check_shards(reads.shard[rows], dataset.splits[index])
         _check_fit(reads)
     return resolved
 
@@ -124,8 +124,7 @@ def _found(reads: Reads, dataset: Dataset) -> Reads:
     indices = np.array([index_of.get(name, -1) for name in reads.split_names], np.int64)
     split = indices[reads.split]
     shard = np.empty(len(reads), np.int64)
-    for index in distinct(split).tolist():
-        here = np.flatnonzero(split == index)
+    for index, here in groups_of(split):
         one = dataset.splits[index]
         # A plan file lists shards by name or by number.
         if files.shards is None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shardctl.base.arguments import checked
-from shardctl.base.arrays import Int64s, counting, distinct
+from shardctl.base.arrays import Int64s, counting, groups_of
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import counted
@@ -494,8 +494,8 @@ def _calls_behind(settings: ReadSettings) -> tuple[AfterRead, ...]:
 def _shares_of_sources(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
     """Return even shares in which each split has its part, spread over all of the share."""
     of_splits = [
-        rest_of_epoch.even_shares(reads.select(np.flatnonzero(reads.split == split)), num_hosts)
-        for split in distinct(reads.split).tolist()
+        rest_of_epoch.even_shares(reads.select(rows), num_hosts)
+        for _, rows in groups_of(reads.split)
     ]
     if len(of_splits) < 2:
         return rest_of_epoch.even_shares(reads, num_hosts)

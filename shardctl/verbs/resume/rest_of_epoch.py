@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -284,8 +284,7 @@ def reads_at(reads: Reads, reading: EpochReading, positions: Int64s) -> Reads:
 # yielded depends on its seed. What is left is put through a buffer again, with another seed.
 
 
-@dataclass(frozen=True, kw_only=True)
-class WithoutSeed:
+class WithoutSeed(NamedTuple):
     """Where a plan resumes: `num_read` examples of the stream of `point` are skipped.
 
     `point.remaining` is how many are read of that stream, repeated ones among them.
@@ -367,17 +366,14 @@ def without_seed(
     )
     first = buffer.first_read
     if not point.remaining:
-        return WithoutSeed(point=point, num_read=order.stream_size, buffer=buffer)
+        return WithoutSeed(point, order.stream_size, buffer)
     # Of an endless stream the uninterrupted pipeline reads as much as it yields, and the buffer.
     end = order.stream_size + (size - 1 if endless else 0)
     epoch, stream = point.epoch, point.stream
     if first >= end and epoch + 1 < settings.epochs:  # what the buffer held was the rest of it
         epoch, stream, first = epoch + 1, epoch + 1, 0
-    return WithoutSeed(
-        point=ResumePoint(epoch=epoch, stream=stream, emitted=0, remaining=end - first),
-        num_read=first,
-        buffer=buffer,
-    )
+    point = ResumePoint(epoch=epoch, stream=stream, emitted=0, remaining=end - first)
+    return WithoutSeed(point, first, buffer)
 
 
 def further_epochs(

@@ -376,13 +376,13 @@ def _hosts_of(
     )
     first = order_of(resolved, of_first)
     for index, consumed in enumerate(stretch.consumed):
-        planned = first
-        if index:
-            planned = first.with_settings(replace(of_first, host=_host(stretch, index)))
-        order, part = planned.of_reader, None
+        planned = first.with_settings(replace(of_first, host=_host(stretch, index)))
+        order = planned.of_reader
+        total, rest = order.num_examples, None
+        point_at = partial(rest_of_epoch.resume_point, order)
         if before is not None:
             part = _part(before, planned, shares[index].instructions)
-        total = order.num_examples if part is None else part.num_examples
+            total, rest, point_at = part.num_examples, part.rest, partial(part.point)
         if not 0 <= consumed <= total:
             raise refused(
                 "host {} of {}: {consumed!}: its part has {} examples",
@@ -391,10 +391,7 @@ def _hosts_of(
                 total,
                 consumed=consumed,
             )
-        point = (
-            rest_of_epoch.resume_point(order, consumed) if part is None else part.point(consumed)
-        )
-        old.append(OldHost(order=order, point=point, rest=None if part is None else part.rest))
+        old.append(OldHost(order=order, point=point_at(consumed), rest=rest))
     return old
 
 

@@ -130,7 +130,23 @@ def _compared(
 ) -> "Verification":
     """Return the order of a function, a spec or a plan beside the one that is predicted."""
     if names_function(script, words, "verify"):
-        return _function(source, {**reading.given(), **others}, script, words, take)
+        how = {**reading.given(), **others}
+        passes, loop = how.pop("pass_index", None), how.pop("loop", None)
+        because = "the function has its settings; --pass-index and --loop are how it is iterated"
+        refuse_beside({**how, "dataset": source.dataset}, quoted(words[0]), because)
+        from shardctl.tfds.imports import quiet_tensorflow
+
+        with quiet_tensorflow(warn):
+            from shardctl.tfds.verifying.verify_dataset import verify_script
+
+            return verify_script(
+                script.function(words[0], words[1:]),
+                only=script.only,
+                index=script.dataset_index,
+                pass_index=passes or 0,
+                loop=loop or "python",
+                take=take,
+            )
     spec, plan, allow_version = words[0] if words else None, others["plan"], others["allow_version"]
     if plan is None:
         refuse_allow_version(given=bool(allow_version))
@@ -141,31 +157,6 @@ def _compared(
     given = {**reading.given(), "SPEC": spec}
     dataset, made = plan_of_file(plan, source, given, allow_version=bool(allow_version))
     return replace(_plan(dataset, made, take), plan=public_url(plan))
-
-
-def _function(
-    source: DatasetOptions,
-    given: dict[str, Any],
-    script: ScriptOptions,
-    words: list[str],
-    take: "Take",
-) -> "Verification":
-    others = {name: v for name, v in given.items() if name not in ("pass_index", "loop")}
-    because = "the function has its settings; --pass-index and --loop are how it is iterated"
-    refuse_beside({**others, "dataset": source.dataset}, quoted(words[0]), because)
-    from shardctl.tfds.imports import quiet_tensorflow
-
-    with quiet_tensorflow(warn):
-        from shardctl.tfds.verifying.verify_dataset import verify_script
-
-        return verify_script(
-            script.function(words[0], words[1:]),
-            only=script.only,
-            index=script.dataset_index,
-            pass_index=given.get("pass_index") or 0,
-            loop=given.get("loop") or "python",
-            take=take,
-        )
 
 
 def _read(

@@ -72,12 +72,6 @@ def test_the_figures_are_those_of_the_orders(
     assert hang is None or hang.step == min(steps)
 
 
-LOST = "1 of 13 examples lost (7.692%)"
-SHAPES = "2 shapes are compiled; --pad compiles 1, with {} examples of padding in the last batches"
-AGAIN = (
-    "DistributedSampler yields 2 examples twice, and a metric counts them twice; gather the "
-    "predictions and keep the first of each"
-)
 
 
 def test_advice_says_what_a_loader_loses_and_repeats_and_what_cures_it() -> None:

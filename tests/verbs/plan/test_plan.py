@@ -74,9 +74,6 @@ def test_the_plans_of_all_hosts_read_each_example_once() -> None:
         assert shared == [("train", i) for i in range(sum(lengths))][start:stop]
 
 
-FROM_FILE = ("-d", "toy.yaml")
-
-
 @pytest.fixture(autouse=True)
 def layout(shardctl: Shardctl) -> None:
     ones = [1] * 50

@@ -25,7 +25,6 @@ from tests.verbs.diff.diff_cases import dataset_of
 from tests.verbs.report.reports import text_of
 
 TOY = dataset_of({"train": (30, 40, 50), "test": (10, 7)})
-ODD = (Split(name="train", shard_lengths=(8,) * 4), Split(name="test", shard_lengths=(7, 30)))
 
 
 def toy(name: str, *splits: tuple[str, tuple[int, ...]]) -> Dataset:

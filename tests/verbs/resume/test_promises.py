@@ -36,7 +36,6 @@ READ = {"spec"}
 # What a plan is planned anew with; what is wrong there shows in the fields that follow from it.
 GIVEN = {*READ, "consumed", "from_consumed", "from_seen", "mode"}
 # A copy elsewhere is as good; which other version and folders may be read `applied` has to say.
-OF_APPLIED = {"data_dir", "name", "config", "version", "folders", "template"}
 LEFT_TO_APPLIED = re.compile(r"dataset\.(data_dir|version|folders)\b|.*\btemplate$")
 
 

@@ -23,7 +23,7 @@ def few_shards(context: LintContext) -> Iterator[Violation]:
     num_hosts = context.num_hosts
     for read in _reads_split_among_hosts(context):
         files = counted(read.num_files, "file")
-        if context.host_mode.refuses_files(read.num_files, num_hosts):
+        if context.settings.host_mode.refuses_files(read.num_files, num_hosts):
             why = f"TFDS refuses to split {files} among {num_hosts:,} hosts"
             fix = f"--host-by even, or {num_hosts:,} shards or a multiple of that"
             names = ("host_by", "hosts", "host")
@@ -37,7 +37,7 @@ def few_shards(context: LintContext) -> Iterator[Violation]:
 @rule("SC032", "hosts", "host")
 def odd_shards(context: LintContext) -> Iterator[Violation]:
     """Find a number of file instructions that leaves a remainder among the hosts."""
-    num_hosts, whole_files = context.num_hosts, context.host_mode.whole_files
+    num_hosts, whole_files = context.num_hosts, context.settings.host_mode.whole_files
     for read in _reads_split_among_hosts(context):
         count, rest = read.num_files, read.num_files % num_hosts
         if count < num_hosts or not rest:
@@ -54,7 +54,7 @@ def odd_shards(context: LintContext) -> Iterator[Violation]:
 
 
 def _reads_split_among_hosts(context: LintContext) -> tuple[LintRead, ...]:
-    split = context.num_hosts > 1 and not context.host_mode.reads_all
+    split = context.num_hosts > 1 and not context.settings.host_mode.reads_all
     return context.used if split else ()
 
 
@@ -62,7 +62,7 @@ def _reads_split_among_hosts(context: LintContext) -> tuple[LintRead, ...]:
 def example_sharding(context: LintContext) -> Iterator[Violation]:
     """Find `ds.shard` where it reads a lot for nothing."""
     num_hosts = context.num_hosts
-    if num_hosts == 1 or not context.host_mode.reads_all:
+    if num_hosts == 1 or not context.settings.host_mode.reads_all:
         return
     for read in context.used:
         num_bytes = context.shares(read).num_bytes
@@ -88,7 +88,7 @@ def uneven_hosts(context: LintContext) -> Iterator[Violation]:
             continue
         if batches is None:
             why = f"hosts read {examples.min:,} to {examples.max:,} examples"
-            whole_files = context.host_mode.whole_files
+            whole_files = context.settings.host_mode.whole_files
             fix = "--host-by even" if whole_files else f"take({examples.min})"
         else:
             why = (
@@ -108,7 +108,7 @@ def uneven_hosts(context: LintContext) -> Iterator[Violation]:
 @rule("SC035", "shuffle_seed")
 def same_permutation(context: LintContext) -> Iterator[Violation]:
     """Find hosts that shuffle their files alike."""
-    if context.num_hosts == 1 or context.host_mode.reads_all:
+    if context.num_hosts == 1 or context.settings.host_mode.reads_all:
         return
     why = f"all {context.num_hosts:,} hosts open their files in the same permutation"
     for read in context.trained:
@@ -135,7 +135,7 @@ def unshared_order(context: LintContext) -> Iterator[Violation]:
             why = f"{here}: each host has another order behind {cause}, {lost}"
             fix = "shard before the shuffle, or one seed for all hosts"
             yield Violation(why, fix, settings=("stages",))
-    if shards or context.num_hosts == 1 or not context.host_mode.reads_all:
+    if shards or context.num_hosts == 1 or not context.settings.host_mode.reads_all:
         return
     if settings.deterministic is False or open_files:
         given = "so ds.shard gives some examples to several hosts and others to none"
@@ -155,7 +155,7 @@ def idle_hosts(context: LintContext) -> Iterator[Violation]:
     for read in context.used if num_hosts > 1 else ():
         idle = context.shares(read).idle_hosts
         # That files are refused, SC031 says.
-        if idle and not context.host_mode.refuses_files(read.num_files, num_hosts):
+        if idle and not context.settings.host_mode.refuses_files(read.num_files, num_hosts):
             who = "1 host gets" if idle == 1 else f"{idle:,} hosts get"
             why = f"{who} none of its {read.num_examples:,} examples"
             yield Violation(why, "fewer hosts", read)

@@ -9,8 +9,7 @@ from shardctl.base import tfds_rules
 from shardctl.base.phrase import option
 from shardctl.base.text import counted
 from shardctl.order.file_formats import why_not_as_dataset, why_short
-from shardctl.settings.read_settings import unstated_reading
-from shardctl.spec.host import DEFAULT_HOST_MODE
+from shardctl.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.spec.subsplit import SplitRange
 from shardctl.stages import stages as ast
 from shardctl.verbs.lint.context import LintContext, of_type
@@ -47,7 +46,7 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
             or source.data is not None
         ):
             continue
-        reader, mode, host = context.settings_of(source), context.host_mode, context.host
+        reader, mode, host = context.settings_of(source), context.settings.host_mode, context.host
         if reader.host is not None:
             mode, host = reader.host_mode, reader.host
         knows_length = mode.knows_length if reader.host else context.knows_length
@@ -192,24 +191,18 @@ def num_in_whole_shards(piece: SplitRange) -> int:
     return offsets[bisect_left(offsets, piece.stop)] - offsets[shards.start] if len(shards) else 0
 
 
+_OF_TF_DATA = (
+    *("shuffle_seed", "reshuffle", "cycle", "buffer", "buffer_seed", "buffer_reshuffle"),
+    *("repeat_files", "reverse", "file_order", "host_by"),
+)
+
+
 @rule("SC029", for_data_source=True)
 def unread_settings(context: LintContext) -> Iterator[Violation]:
     """Find settings of tf.data where it is not used."""
-    settings = context.settings
-    given = {
-        "shuffle_files": settings.shuffles_files,
-        "shuffle_seed": settings.shuffle_seed is not None,
-        "reshuffle": settings.reshuffle is not None,
-        "cycle": settings.cycle is not None,
-        "buffer": settings.buffer is not None,
-        "buffer_seed": settings.buffer_seed is not None,
-        "buffer_reshuffle": settings.buffer_reshuffle is not None,
-        "repeat_files": settings.repeat_files,
-        "reverse": settings.reverse,
-        "file_order": settings.file_order is not None,
-        "host_by": settings.host_by != DEFAULT_HOST_MODE,
-    }
-    names = tuple(name for name, is_given in given.items() if is_given)
+    settings, bare = context.settings, ReadSettings()
+    given = [name for name in _OF_TF_DATA if getattr(settings, name) != getattr(bare, name)]
+    names = (*(["shuffle_files"] * settings.shuffles_files), *given)
     if names and context.reads_data_source:
         named = ", ".join(map(option, names))
         why = f"as_data_source reads none of {named}: a sampler decides the order"
