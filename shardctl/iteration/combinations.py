@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -12,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s, groups_of, ranges
+from shardctl.base.arrays import Int64s, ranges
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration import iteration as readings
 from shardctl.iteration.iteration import (
@@ -27,7 +26,7 @@ from shardctl.iteration.iteration import (
     lasting_below,
     shape_of_any,
 )
-from shardctl.iteration.repeat import Concatenate, Repeat, common_width, gathered, in_order
+from shardctl.iteration.repeat import Concatenate, Gathered, Repeat, in_order
 from shardctl.iteration.selection import Cache, Strided
 from shardctl.iteration.shuffle import Shuffle
 from shardctl.tfdata.mixture import BLOCK, Float64s, MixtureSchedule, SampledChoices
@@ -360,9 +359,6 @@ class ChosenIterator:
             self._exact.pull(1)
 
 
-_NONE = np.empty(0, np.int64)
-
-
 class Directed(Node):
     """`sample_from_datasets` (`choices` are `Sampled`) or `choose_from_datasets` (`Chosen`).
 
@@ -415,59 +411,6 @@ class Directed(Node):
 
     def iterate(self) -> DirectedIteration:
         return DirectedIteration(self)
-
-
-class Gathered(Iteration):
-    """The elements of several iterations, each of which has its own among them.
-
-    sources: the iterations, each read as far as TensorFlow has read it.
-    """
-
-    sources: list[Iteration]
-
-    @abstractmethod
-    def _of(self, elements: Int64s) -> tuple[Int64s, Int64s]:
-        """Return which source each element is of, and its place there."""
-
-    @abstractmethod
-    def _elements(self, number: int, places: Int64s) -> Int64s:
-        """Return the elements that places of a source are."""
-
-    def _counted_from(self, number: int, codes: Int64s) -> Int64s:
-        """Return codes of a source; readings, where they are counted, with those before it."""
-        return codes
-
-    @property
-    def width(self) -> int | None:
-        return common_width(self.sources)
-
-    def widths(self, elements: Int64s) -> Int64s:
-        found = np.empty(len(elements), np.int64)
-        for here, number, places in self._split(*self._of(elements)):
-            found[here] = self.sources[number].widths(places)
-        return found
-
-    def examples(self, elements: Int64s) -> Int64s:
-        numbers, places = self._of(elements)
-        widths = np.ones(len(elements), np.int64) if self.width == 1 else self.widths(elements)
-        found = (
-            (here, self._counted_from(number, self.sources[number].examples(local)))
-            for here, number, local in self._split(numbers, places)
-        )
-        return gathered(found, widths)
-
-    @staticmethod
-    def _split(numbers: Int64s, places: Int64s) -> Iterator[tuple[Int64s | slice, int, Int64s]]:
-        for number, here in groups_of(numbers):
-            yield here, number, places[here]
-
-    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        queries, elements = [_NONE], [_NONE]
-        for number, source in enumerate(self.sources):
-            query, places = source.elements_of(codes)
-            queries.append(query)
-            elements.append(self._elements(number, places))
-        return in_order(np.concatenate(queries), np.concatenate(elements))
 
 
 class DirectedIteration(Gathered):
@@ -759,7 +702,5 @@ class InterleavedIteration(Gathered):
 
     def _elements(self, number: int, places: Int64s) -> Int64s:
         runs = np.array([run for run in self._runs if run[0] == number], np.int64).reshape(-1, 3)
-        if not len(runs):
-            return places
         found = runs[np.searchsorted(runs[:, 1], places, "right") - 1]
         return found[:, 2] + places - found[:, 1]

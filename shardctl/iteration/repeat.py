@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,165 +27,193 @@ from shardctl.iteration.iteration import (
 NONE = np.empty(0, np.int64)
 
 
-class Joined(Iteration):
-    """The elements of `pieces`, one piece after the other, as far as each is pulled.
+class Gathered(Iteration):
+    """The elements of several iterations, each of which has its own among them.
 
-    is_repeated: each piece reads again what the one before it read.
+    sources: the iterations, each read as far as TensorFlow has read it.
+    """
+
+    sources: list[Iteration]
+
+    @abstractmethod
+    def _of(self, elements: Int64s) -> tuple[Int64s, Int64s]:
+        """Return which source each element is of, and its place there."""
+
+    @abstractmethod
+    def _elements(self, number: int, places: Int64s) -> Int64s:
+        """Return the elements that places of a source are."""
+
+    def _counted_from(self, number: int, codes: Int64s) -> Int64s:
+        """Return codes of a source; readings, where they are counted, with those before it."""
+        return codes
+
+    @property
+    def inputs(self) -> Sequence[Iteration]:
+        return self.sources
+
+    @property
+    def width(self) -> int | None:
+        """That of all sources that yield something, 1 where none does."""
+        widths = {source.width for source in self.sources if source.pulled}
+        return widths.pop() if len(widths) == 1 else None if widths else 1
+
+    def widths(self, elements: Int64s) -> Int64s:
+        found = np.empty(len(elements), np.int64)
+        for number, here, places in self._split(*self._of(elements)):
+            found[here] = self.sources[number].widths(places)
+        return found
+
+    def examples(self, elements: Int64s) -> Int64s:
+        parts = [
+            (here, self._counted_from(number, self.sources[number].examples(places)))
+            for number, here, places in self._split(*self._of(elements))
+        ]
+        # One source has its codes in the order asked for already.
+        if len(parts) == 1:
+            return parts[0][1]
+        widths = np.ones(len(elements), np.int64) if self.width == 1 else self.widths(elements)
+        # The place behind each element's codes in the answer.
+        ends = np.cumsum(widths)
+        found = np.empty(int(ends[-1]) if len(ends) else 0, np.int64)
+        for here, codes in parts:
+            counts = widths[here]
+            found[ranges(ends[here] - counts, counts)] = codes
+        return found
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        return self._found(lambda source: source.elements_of(codes), self._elements)
+
+    def _split(
+        self, numbers: Int64s, places: Int64s
+    ) -> Iterator[tuple[int, Int64s | slice, Int64s]]:
+        """Yield (source, where it is among `numbers`, its places there) for each source."""
+        if not len(numbers) or not self.sources:
+            return
+        if (numbers == numbers[0]).all():
+            yield int(numbers[0]), slice(None), places
+            return
+        for number, here in groups_of(numbers):
+            yield number, here, places[here]
+
+    def _found(
+        self,
+        ask: Callable[[Iteration], tuple[Int64s, Int64s]],
+        placed: Callable[[int, Int64s], Int64s],
+    ) -> tuple[Int64s, Int64s]:
+        queries, places = [NONE], [NONE]
+        for number, source in enumerate(self.sources):
+            if source.pulled:
+                query, place = ask(source)
+                queries.append(query)
+                places.append(placed(number, place))
+        return in_order(np.concatenate(queries), np.concatenate(places))
+
+
+class Joined(Gathered):
+    """The elements of `sources`, one after the other, as far as each is pulled.
+
+    is_repeated: each source reads again what the one before it read.
     """
 
     is_repeated = True
 
     def __init__(self) -> None:
         super().__init__()
-        self.pieces: list[Iteration] = []
+        self.sources = []
         self._known: dict[str, Any] = {}
 
     @property
-    def inputs(self) -> Sequence[Iteration]:
-        return self.pieces
-
-    @property
     def starts(self) -> Int64s:
-        """The first element of each piece, int64[pieces + 1]."""
-        return self._sums("elements", lambda piece: piece.pulled)
+        """The first element of each source, int64[sources + 1]."""
+        return self._sums("elements", lambda source: source.pulled)
 
     @property
     def example_starts(self) -> Int64s:
-        """The place of the first example of each piece, int64[pieces + 1]."""
-        return self._sums("examples", lambda piece: piece.num_examples)
+        """The place of the first example of each source, int64[sources + 1]."""
+        return self._sums("examples", lambda source: source.num_examples)
 
     @property
     def _reading_starts(self) -> Int64s:
-        """The readings before each piece, int64[pieces + 1]."""
-        return self._sums("readings", lambda piece: piece.num_readings if piece.pulled else 0)
+        """The readings before each source, int64[sources + 1]."""
+        return self._sums("readings", lambda source: source.num_readings if source.pulled else 0)
 
     def _sums(self, of: str, count: Callable[[Iteration], int]) -> Int64s:
         def sums() -> Int64s:
-            return np.cumsum([0, *map(count, self.pieces)], dtype=np.int64)
+            return np.cumsum([0, *map(count, self.sources)], dtype=np.int64)
 
         found: Int64s = self._kept(of, sums)
         return found
 
     def _kept(self, name: str, made: Callable[[], Any]) -> Any:
-        """Return what is made of the pieces, once for as long as nothing more is pulled."""
-        # Pieces grow only while something is pulled, so these two numbers tell whether sums still
+        """Return what is made of the sources, once for as long as nothing more is pulled."""
+        # Sources grow only while something is pulled, so these two numbers tell whether sums still
         # hold.
-        if self._known.get("counted") != (self.pulled, len(self.pieces)):
-            self._known = {"counted": (self.pulled, len(self.pieces))}
+        if self._known.get("counted") != (self.pulled, len(self.sources)):
+            self._known = {"counted": (self.pulled, len(self.sources))}
         if name not in self._known:
             self._known[name] = made()
         return self._known[name]
 
     @property
     def width(self) -> int | None:
-        """That of all pieces that yield something, 1 where none does."""
-        width: int | None = self._kept("width", lambda: common_width(self.pieces))
+        width: int | None = self._kept("width", lambda: super(Joined, self).width)
         return width
 
-    def widths(self, elements: Int64s) -> Int64s:
-        found = np.empty(len(elements), np.int64)
-        for _, here, piece, local in self._indexed(elements, self.starts):
-            found[here] = piece.widths(local)
-        return found
+    def _of(self, elements: Int64s) -> tuple[Int64s, Int64s]:
+        return self._at(elements, self.starts)
 
-    def examples(self, elements: Int64s) -> Int64s:
-        found = [
-            (here, self._counted_from(index, piece.examples(local)))
-            for index, here, piece, local in self._indexed(elements, self.starts)
-        ]
-        # One piece has its codes in the order asked for already.
-        return found[0][1] if len(found) == 1 else gathered(found, self.widths(elements))
+    def _at(self, wanted: Int64s, starts: Int64s) -> tuple[Int64s, Int64s]:
+        """Return which source each place is of, counted from these starts, and its place there."""
+        # "right": of sources that start at the same place, all but the last are empty. The end of
+        # the whole counts as a place of the last source.
+        last = len(self.sources) - 1
+        numbers = np.minimum(np.searchsorted(starts, wanted, "right") - 1, last)
+        return numbers, wanted - starts[numbers]
+
+    def _elements(self, number: int, places: Int64s) -> Int64s:
+        elements: Int64s = places + self.starts[number]
+        return elements
 
     def before(self, elements: Int64s) -> Int64s:
         found = np.zeros(len(elements), np.int64)
-        for index, here, piece, local in self._indexed(elements, self.starts):
-            found[here] = piece.before(local) + self.example_starts[index]
+        for number, here, local in self._split(*self._of(elements)):
+            found[here] = self.sources[number].before(local) + self.example_starts[number]
         return found
 
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
         elements, offsets = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
-        for index, here, piece, local in self._indexed(places, self.example_starts):
-            inner, offsets[here] = piece.at(local)
-            elements[here] = inner + self.starts[index]
+        for number, here, local in self._split(*self._at(places, self.example_starts)):
+            inner, offsets[here] = self.sources[number].at(local)
+            elements[here] = inner + self.starts[number]
         return elements, offsets
 
     def codes_at(self, places: Int64s) -> Int64s:
         found = np.empty(len(places), np.int64)
-        for index, here, piece, local in self._indexed(places, self.example_starts):
-            found[here] = self._counted_from(index, piece.codes_at(local))
+        for number, here, local in self._split(*self._at(places, self.example_starts)):
+            found[here] = self._counted_from(number, self.sources[number].codes_at(local))
         return found
 
     @property
     def num_readings(self) -> int:
         return int(self._reading_starts[-1]) if self.is_repeated else super().num_readings
 
-    def _counted_from(self, index: int, found: Int64s) -> Int64s:
-        """Return what a piece yields; readings, where counted, continue from those before it."""
-        if not (index and self.is_repeated and readings.are_counted()):
-            return found
-        numbers: Int64s = found + self._reading_starts[index]
+    def _counted_from(self, number: int, codes: Int64s) -> Int64s:
+        if not (number and self.is_repeated and readings.are_counted()):
+            return codes
+        numbers: Int64s = codes + self._reading_starts[number]
         return numbers
 
-    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        return self._found(self.starts, lambda piece: piece.elements_of(codes))
-
     def places_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        return self._found(self.example_starts, lambda piece: piece.places_of(codes))
+        starts = self.example_starts
+        return self._found(
+            lambda source: source.places_of(codes), lambda number, places: places + starts[number]
+        )
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         starts = self.starts.tolist()
-        for piece, first in zip(self.pieces, starts[:-1], strict=True):
-            if first < stop and first + piece.pulled > start:
-                yield from piece.chunks(max(start - first, 0), min(stop - first, piece.pulled))
-
-    def _indexed(
-        self, wanted: Int64s, starts: Int64s
-    ) -> Iterator[tuple[int, Int64s | slice, Iteration, Int64s]]:
-        """Yield (piece's index, where in `wanted`, piece, which of the piece's) for each piece."""
-        if not len(wanted) or not self.pieces:
-            return
-        last = len(self.pieces) - 1
-        # "right": of pieces that start at the same place, all but the last are empty. The end of
-        # the whole counts as a place of the last piece.
-        indices = np.minimum(np.searchsorted(starts, wanted, "right") - 1, last)
-        if (indices[0] == indices).all():
-            index = int(indices[0])
-            yield index, slice(None), self.pieces[index], wanted - starts[index]
-            return
-        for index, here in groups_of(indices):
-            yield index, here, self.pieces[index], wanted[here] - starts[index]
-
-    def _found(
-        self, starts: Int64s, ask: Callable[[Iteration], tuple[Int64s, Int64s]]
-    ) -> tuple[Int64s, Int64s]:
-        queries, places = [NONE], [NONE]
-        for piece, start in zip(self.pieces, starts.tolist()[:-1], strict=True):
-            if piece.pulled:
-                query, place = ask(piece)
-                queries.append(query)
-                places.append(place + start)
-        return in_order(np.concatenate(queries), np.concatenate(places))
-
-
-def common_width(pieces: Iterable[Iteration]) -> int | None:
-    """Return the width of all that yield something, 1 where none does, None for several."""
-    widths = {piece.width for piece in pieces if piece.pulled}
-    return widths.pop() if len(widths) == 1 else None if widths else 1
-
-
-def gathered(parts: Iterable[tuple[Int64s | slice, Int64s]], widths: Int64s) -> Int64s:
-    """Return the codes of elements that come from several iterations, one after the other.
-
-    parts: for each iteration which of the elements are its own, and the codes of these.
-    widths: the number of examples of each element.
-    """
-    # The place behind each element's codes in the answer.
-    ends = np.cumsum(widths)
-    found = np.empty(int(ends[-1]) if len(ends) else 0, np.int64)
-    for here, codes in parts:
-        counts = widths[here]
-        found[ranges(ends[here] - counts, counts)] = codes
-    return found
+        for source, first in zip(self.sources, starts[:-1], strict=True):
+            if first < stop and first + source.pulled > start:
+                yield from source.chunks(max(start - first, 0), min(stop - first, source.pulled))
 
 
 def in_order(query: Int64s, places: Int64s) -> tuple[Int64s, Int64s]:
@@ -216,7 +245,7 @@ class RepeatIteration(Joined):
     def __init__(self, node: Repeat) -> None:
         super().__init__()
         self._node, self._current = node, node.child.iterate()
-        self.pieces.append(self._current)
+        self.sources.append(self._current)
         self._num_ended = 0
 
     def _advance(self, count: int) -> int:
@@ -238,7 +267,7 @@ class RepeatIteration(Joined):
             if self._num_ended == self._node.count:
                 self._current.abandon()
                 return done
-            self.pieces.append(self._current)
+            self.sources.append(self._current)
 
     def abandon(self) -> None:
         if not self.ended:
@@ -374,13 +403,13 @@ class ConcatenateIteration(Joined):
     def __init__(self, node: Concatenate) -> None:
         super().__init__()
         self._left = list(node.inputs)
-        self.pieces.append(self._left.pop(0).iterate())
+        self.sources.append(self._left.pop(0).iterate())
 
     def _advance(self, count: int) -> int:
         done = 0
-        while (done := done + self.pieces[-1].pull(count - done)) < count and self._left:
-            self.pieces.append(self._left.pop(0).iterate())
+        while (done := done + self.sources[-1].pull(count - done)) < count and self._left:
+            self.sources.append(self._left.pop(0).iterate())
         return done
 
     def abandon(self) -> None:
-        self.pieces[-1].abandon()
+        self.sources[-1].abandon()

@@ -108,7 +108,7 @@ class ShuffleIteration(Joined):
                 if self._capacity is None:
                     self._capacity = self._buffered
                 # An endless repeat of an empty input ends instead of trying indefinitely.
-                if self._node.count is None and not self._buffered and not self.pieces:
+                if self._node.count is None and not self._buffered and not self.sources:
                     return
 
     def _may_read(self) -> bool:
@@ -134,7 +134,7 @@ class ShuffleIteration(Joined):
         # An epoch gets its seeds when it comes to the front, not when it is read.
         if self._slices[0].seeds is None:
             self._slices[0].seeds = self._seeds
-            self.pieces.append(self._slices[0])
+            self.sources.append(self._slices[0])
 
     def _hand_out(self, count: int) -> int:
         """Yield one element, and as many more as follow in the same way; return how many."""

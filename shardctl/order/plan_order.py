@@ -157,26 +157,17 @@ def order_of(
     # Before the loader is looked at: `all` is nondeterministic for each of them.
     file_formats.refuse_open_splits(resolved)
     if not settings.reader.on_tf_data:
-        from shardctl.order.loader_order import loader_version
+        from shardctl.order.loader_order import LoaderOrder, loader_version
 
-        return order_of_loader(resolved, settings, version or loader_version(settings))
+        version = version or loader_version(settings)
+        settings = replace(settings, loader_version=version.version)
+        resolved = file_formats.as_read_by(resolved, settings)
+        said = version.assumptions
+        by_loader = LoaderOrder(resolved.dataset, resolved.ranges, settings, assumptions=said)
+        return _planned(resolved, by_loader, of_version=version.warnings)
     order = ReaderOrder(resolved.dataset, resolved.ranges, settings)
     listed_files = file_formats.listing_warnings(resolved.dataset, resolved.ranges, settings)
     return _planned(resolved, order, (*_assumptions(settings), *listed_files))
-
-
-def order_of_loader(
-    resolved: Resolved, settings: ReadSettings, version: LoaderVersion
-) -> PlannedOrder:
-    """Return the order of another loader than TFDS's, as a version of its library makes it."""
-    from shardctl.order.loader_order import LoaderOrder
-
-    settings = replace(settings, loader_version=version.version)
-    resolved = file_formats.as_read_by(resolved, settings)
-    order = LoaderOrder(
-        resolved.dataset, resolved.ranges, settings, assumptions=version.assumptions
-    )
-    return replace(_planned(resolved, order, version.warnings), of_version=version.warnings)
 
 
 def order_with_stages(
@@ -216,8 +207,7 @@ def order_with_stages(
     whole = sources(dataset, spec, settings, known)
     order = whole.order(settings, version)
     if version is not None:
-        planned = _planned(whole.resolved, order, version.warnings)
-        return replace(planned, of_version=version.warnings)
+        return _planned(whole.resolved, order, of_version=version.warnings)
     drawn: int = getattr(order, "num_drawn_seeds", 0)  # of stages of tf.data
     return _planned(whole.resolved, order, _assumptions(settings, drawn))
 
@@ -227,11 +217,16 @@ def as_warnings(assumptions: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"assumed: {text}" for text in assumptions)
 
 
-def _planned(resolved: Resolved, order: Order, assumptions: Iterable[str]) -> PlannedOrder:
+def _planned(
+    resolved: Resolved,
+    order: Order,
+    assumptions: Iterable[str] = (),
+    of_version: tuple[str, ...] = (),
+) -> PlannedOrder:
     # An empty spec has a warning of its own in `resolved`.
     empty = [order.why_empty] if resolved.num_examples and not order.num_examples else []
-    warnings = (*resolved.warnings, *assumptions, *empty)
-    return PlannedOrder(resolved=resolved, order=order, warnings=warnings)
+    said = (*resolved.warnings, *assumptions, *of_version, *empty)
+    return PlannedOrder(resolved=resolved, order=order, of_version=of_version, warnings=said)
 
 
 def _assumptions(settings: ReadSettings, num_in_stages: int = 0) -> Iterator[str]:

@@ -18,7 +18,6 @@ from shardctl.errors import UsageError
 from shardctl.spec.subsplit import SplitRange
 
 if TYPE_CHECKING:
-    from shardctl.base.arrays import Int64s
     from shardctl.spec.host_reads import HostReads, SharedReads
 
 
@@ -168,10 +167,6 @@ class HostMode(ABC):
         """
         return [sum(piece.num_examples for piece in ranges)]
 
-    def num_examples(self, shared: SharedReads, num_hosts: int) -> Int64s:
-        """Return how many examples each host gets, int64[num_hosts]."""
-        return self.host_reads(shared, num_hosts).num_examples
-
     @abstractmethod
     def host_reads(self, shared: SharedReads, num_hosts: int) -> HostReads:
         """Return what each host reads of what they share."""
@@ -234,15 +229,6 @@ class Files(HostMode):
             f"TFDS refuses an InputContext with fewer files than hosts: {num_files:,} "
             f"for {num_hosts:,}"
         )
-
-    def num_examples(self, shared: SharedReads, num_hosts: int) -> Int64s:
-        """Add up the files of each host, without the figures that `host_reads` has besides."""
-        import numpy as np
-
-        from shardctl.spec.host_reads import sum_by
-
-        # File instruction k goes to host k % n.
-        return sum_by(np.arange(len(shared.reads)) % num_hosts, shared.reads.take, num_hosts)
 
     def host_reads(self, shared: SharedReads, num_hosts: int) -> HostReads:
         """Give the file instructions out in turn, also where TFDS refuses to."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,7 +38,7 @@ class NamedFiles:
         return list(self.names[run])
 
 
-_PIECE = 1 << 16  # rows made into Python values at once
+_OF_INSTRUCTION = [field.name for field in fields(FileInstruction)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,20 +70,15 @@ class Reads:
         return len(self.take)
 
     def __iter__(self) -> Iterator[FileInstruction]:
-        for start in range(0, len(self), _PIECE):
-            piece = self.select(slice(start, start + _PIECE))
-            columns = (piece.split, piece.skip, piece.take, piece.examples_in_shard, piece.first)
-            for filename, split, skip, take, length, first in zip(
-                piece.filenames(), *(column.tolist() for column in columns), strict=True
-            ):
-                yield FileInstruction(
-                    filename=filename,
-                    split=self.split_names[split],
-                    skip=skip,
-                    take=take,
-                    examples_in_shard=length,
-                    first_id=first,
-                )
+        for filename, split, skip, take, length, first in self.records(_OF_INSTRUCTION).rows():
+            yield FileInstruction(
+                filename=filename,
+                split=split,
+                skip=skip,
+                take=take,
+                examples_in_shard=length,
+                first_id=first,
+            )
 
     def __eq__(self, other: object) -> bool:
         """Whether both read the same; one of them may know its files by name alone."""

@@ -502,7 +502,8 @@ class OfReaders:
     def refusal(self, num_hosts: int) -> str | None:
         """Return why TFDS does not read so on every host, None where it does."""
         mode = self.settings.host_mode
-        return self._refusal(mode, [mode.num_examples(one, num_hosts) for one in self._readers])
+        shares = [mode.host_reads(one, num_hosts) for one in self._readers]
+        return self._refusal(mode, [share.num_examples for share in shares])
 
     def strategy(self, way: str, num_hosts: int) -> Strategy:
         """Return what each host gets of an epoch, and its batches as the settings form them.
@@ -580,7 +581,7 @@ class OfReaders:
         mode = self.settings.host_mode
         for resolved in self._found:
             file_formats.refuse_open_hosts(resolved, mode, num_hosts)
-        sizes = [mode.num_examples(reader, num_hosts) for reader in self._readers]
+        sizes = [mode.host_reads(one, num_hosts).num_examples for one in self._readers]
         pipeline = in_batches(self._pipeline, batch, drop=drop)
         chain = self._chain_of(pipeline)
         if chain is not None:

@@ -424,7 +424,7 @@ def _of_reader(
     sizes = np.zeros(to_hosts, np.int64)
     if follow:
         shared = SharedReads(whole.reads, whole.ranges)
-        sizes = settings.host_mode.num_examples(shared, to_hosts) * follow
+        sizes = settings.host_mode.host_reads(shared, to_hosts).num_examples * follow
     plan_mode: HostsMode = mode if unseeded else "exactly-once"
     fields = {
         "mode": plan_mode,
