@@ -263,7 +263,7 @@ def of_packed(
     left: str,
     behind: str,
 ) -> FileContents:
-    """Return what `count` finds in a compressed file; places behind `lead`, in the text, are inside.
+    """Return what `count` finds in a compressed file; `lead` says that places are those inside.
 
     left, behind: what is wrong where bytes are left inside that were not counted, or follow it.
     """
