@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -117,12 +118,7 @@ def newest_version(versions: Iterable[str], wanted: str | None = None) -> str | 
     '3.10.0'
     """
     keys = {version: key for version in versions if (key := version_key(version))}
-    parts = ("*.*.*" if wanted is None else wanted).split(".")
-    matching = [
-        version
-        for version, key in keys.items()
-        if all(part in ("*", str(number)) for part, number in zip(parts, key, strict=True))
-    ]
+    matching = (version for version in keys if fnmatchcase(version, wanted or "*"))
     return max(matching, key=lambda version: keys[version], default=None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import replace
 from typing import Any
 
@@ -120,16 +121,12 @@ def _damage(reader: Any, first: int, stop: int) -> Damage | None:
     error = _error(reader, first, stop)
     if error is None:
         return None
-    # Bisection: the library refuses a whole range without saying which of its records is bad.
-    while stop - first > 1:
-        middle = (first + stop) // 2
-        in_first_half = _error(reader, first, middle)
-        if in_first_half is None:
-            first = middle
-        else:
-            error, stop = in_first_half, middle
+    # The library refuses a whole range without saying which of its records is bad.
+    first += bisect_left(
+        range(first + 1, stop), True, key=lambda end: bool(_error(reader, first, end))
+    )
     # The error of the one record, where reading it alone fails again.
-    error = _error(reader, first, stop) or error
+    error = _error(reader, first, first + 1) or error
     said = str(error)
     found = _CHUNK.search(said) or _BYTE.search(said)
     byte = None if found is None else int(found[1])

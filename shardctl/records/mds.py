@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import replace
+from functools import partial
 
 from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import Damage, DamagedError, FileContents, Report, no_report
-from shardctl.records.streams import Bytes, Unpacked, Window, packed_as
+from shardctl.records.streams import Bytes, Window, of_packed, packed_as
 from shardctl.stores.store import ByteSource
 
 _NUMBER = 4  # bytes of each number of the header
@@ -31,17 +32,24 @@ def count_mds(
     """
     window = Window(source, report, ahead=_AHEAD)
     found = _counted(window, source.num_bytes, checksums=checksums)
-    num_read, damage = window.num_bytes_read, found.damage
+    num_read = min(window.num_bytes_read, source.num_bytes)
+    damage = found.damage
     # The name may not tell that a shard is compressed, so it is looked at only where it is no
     # shard.
-    if damage is not None:
-        packing = packed_as(window.at(0, 16))
-        if packing is not None:
-            found, num_read = _in_packed(source, packing, report, checksums=checksums)
-        elif damage.kind == "broken" and source.num_bytes:
-            text = f"{damage.text}; brotli and snappy show in the name alone"
-            found = replace(found, damage=replace(damage, text=text))
-    num_read = min(num_read, source.num_bytes)
+    packing = None if damage is None else packed_as(window.at(0, 16))
+    if packing is not None:
+        more = f"data follows its {packing} stream"
+        how = {"lead": f"unpacked from {packing}", "left": more, "behind": more}
+        count = partial(_counted, num_bytes=None, checksums=checksums)
+        try:
+            return of_packed(source, packing, report, count, **how)
+        except MissingDependencyError as error:
+            text = f"{error}; or index.json says how many samples"
+            found = FileContents(num_records=None, damage=Damage(kind="compressed", text=text))
+            num_read = 0
+    elif damage is not None and damage.kind == "broken" and source.num_bytes:
+        text = f"{damage.text}; brotli and snappy show in the name alone"
+        found = replace(found, damage=replace(damage, text=text))
     return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
 
 
@@ -109,26 +117,3 @@ def _are_columns(text: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(columns, dict) and "column_names" in columns
-
-
-def _in_packed(
-    source: ByteSource, packing: str, report: Report, *, checksums: bool
-) -> tuple[FileContents, int]:
-    """Return what a compressed shard holds, and how many bytes were read for it."""
-    try:
-        data = Unpacked(source, packing, report)
-    except MissingDependencyError as error:
-        text = f"{error}; or index.json says how many samples"
-        damage = Damage(kind="compressed", text=text)
-        return FileContents(num_records=None, damage=damage), 0
-    try:
-        found = _counted(data, None, checksums=checksums)
-        if found.damage is not None and found.damage.byte is not None:
-            text = f"unpacked from {packing}, {found.damage.text}"
-            found = replace(found, damage=replace(found.damage, text=text, byte=None))
-        elif found.damage is None and (data.drain() or data.behind()):
-            text = f"data follows its {packing} stream"
-            found = replace(found, damage=Damage(kind="broken", text=text))
-    except DamagedError as error:
-        found = error.contents
-    return found, data.num_bytes_read

@@ -6,13 +6,14 @@ import contextlib
 import tempfile
 import threading
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from shardctl.base.install import to_install
 from shardctl.base.text import printable
 from shardctl.errors import MissingDependencyError
-from shardctl.records.contents import DamagedError, Report, no_report
+from shardctl.records.contents import Damage, DamagedError, FileContents, Report, no_report
 from shardctl.stores.store import ByteSource
 
 # What is read ahead of records that are so near to each other, what is read for a header alone, and
@@ -250,6 +251,34 @@ class Unpacked(Forwards):
         self.num_bytes_read += len(packed)
         self._report_bytes(len(packed))
         return packed
+
+
+def of_packed(
+    source: ByteSource,
+    packing: str,
+    report: Report,
+    count: Callable[[Unpacked], FileContents],
+    *,
+    lead: str,
+    left: str,
+    behind: str,
+) -> FileContents:
+    """Return what `count` finds in a compressed file; `lead` says that places are those inside.
+
+    left, behind: what is wrong where bytes are left inside that were not counted, or follow it.
+    """
+    data = Unpacked(source, packing, report)
+    found = count(data)
+    damage = found.damage
+    try:
+        if damage is None and (text := left if data.drain() else behind if data.behind() else ""):
+            damage = Damage(kind="broken", text=text)
+        elif damage is not None and damage.byte is not None:
+            damage = replace(damage, text=f"{lead}, {damage.text}", byte=None)
+    except DamagedError as error:
+        damage = error.contents.damage
+    num_read = data.num_bytes_read
+    return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read, damage=damage)
 
 
 def _decompressor(kind: str) -> tuple[Any, tuple[type[Exception], ...]]:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from shardctl.base.text import printable, quoted
 from shardctl.dataset.dataset import FindingKind
-from shardctl.records.contents import Checked, Damage, DamagedError, FileContents, Report, no_report
-from shardctl.records.streams import Bytes, Unpacked, Window, packed_as
+from shardctl.records.contents import Damage, DamagedError, FileContents, Report, no_report
+from shardctl.records.streams import Bytes, Window, of_packed, packed_as
 from shardctl.stores.store import ByteSource
 
 _BEHIND = 1 << 16  # bytes behind the end that are looked at; archives are padded by up to 10 KiB
@@ -30,7 +30,11 @@ def count_webdataset(
     """
     packing = packed_as(source.read(0, min(BLOCK, source.num_bytes)))
     if packing == "gzip":
-        return _in_packed(source, packing, report)
+        behind = "data follows its first gzip stream that WebDataset does not read"
+        left = "unpacked, the archive ends, and data follows that WebDataset does not read"
+        how = {"lead": "unpacked", "left": left, "behind": behind}
+        found = of_packed(source, packing, report, lambda data: _walked(data)[0], **how)
+        return replace(found, checked="checksums" if found.damage is None else "framing")
     window = Window(source, no_report if checksums else report)
     found, archive = _walked(window)
     if found.damage is None:
@@ -73,31 +77,6 @@ def _behind(source: ByteSource, end: int) -> Damage | None:
     byte = end + len(rest) - len(rest.lstrip(b"\0"))
     text = f"the archive ends at byte {end}, and data follows that WebDataset does not read"
     return Damage(kind="broken", text=text, byte=byte)
-
-
-def _in_packed(source: ByteSource, packing: str, report: Report) -> FileContents:
-    """Return what a compressed archive holds; places are those of the archive inside."""
-    data = Unpacked(source, packing, report)
-    found, _ = _walked(data)
-    damage = found.damage
-    if damage is not None and damage.byte is not None:
-        damage = replace(damage, text=f"unpacked, {damage.text}", byte=None)
-    elif damage is None:
-        try:
-            behind = "unpacked, the archive ends, and data follows" if data.drain() else ""
-            behind = behind or ("data follows its first gzip stream" if data.behind() else "")
-            if behind:
-                damage = Damage(kind="broken", text=f"{behind} that WebDataset does not read")
-        except DamagedError as error:
-            damage = error.contents.damage
-    checked: Checked = "checksums" if damage is None else "framing"
-    return replace(
-        found,
-        num_bytes=source.num_bytes,
-        num_bytes_read=data.num_bytes_read,
-        checked=checked,
-        damage=damage,
-    )
 
 
 # The members of a tar archive, by their headers alone, as `tarfile` reads them: WebDataset reads

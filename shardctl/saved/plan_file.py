@@ -54,19 +54,6 @@ _OF_SOME = (
 _REQUIRED = ["dataset", "ordered", "splits", DIGEST, *(n for n in _WRITTEN if n not in _OF_SOME)]
 
 
-def resume_document(plan: resume_plan.ResumePlan) -> Document:
-    """Return the fields of a plan in the order they are written, lists of instructions as columns.
-
-    The last one is the digest, so that a file that was cut off or edited is known.
-
-    Raises:
-        UsageError: as for `plan_fields`.
-    """
-    document = plan_fields(plan)
-    document[DIGEST] = digest_of(document)
-    return document
-
-
 def plan_fields(plan: resume_plan.ResumePlan) -> Document:
     """Return the fields of a plan without the digest.
 
@@ -210,8 +197,15 @@ _KEYS = ("filename", "split", "skip", "take", "examples_in_shard")
 
 
 def plan_document(plan: resume_plan.ResumePlan) -> Document:
-    """Return the document of the plan file, its instructions as columns."""
-    document = resume_document(plan)
+    """Return the document of the plan file in the order of its fields, instructions as columns.
+
+    The last one is the digest, so that a file that was cut off or edited is known.
+
+    Raises:
+        UsageError: as for `plan_fields`.
+    """
+    document = plan_fields(plan)
+    document[DIGEST] = digest_of(document)
     for part in (document, *document.get("hosts", ())):
         if part["file_instructions"] is not None:
             part["file_instructions"] = _records(part["file_instructions"])

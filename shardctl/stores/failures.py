@@ -20,9 +20,6 @@ from shardctl.errors import DatasetError, UsageError
 
 # How long a remote place is waited for, and how many requests run at once.
 
-_LONGEST_TIME_OUT = 86_400.0
-_MOST_REQUESTS = 1024
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
@@ -33,9 +30,9 @@ class Limits:
     requests: how many requests run at once, in all threads together.
     """
 
-    timeout: float = 20.0
-    patience: float = 40.0
-    requests: int = 16
+    timeout: float
+    patience: float
+    requests: int
 
     @property
     def connect_timeout(self) -> float:
@@ -53,11 +50,10 @@ def limits() -> Limits:
     Raises:
         UsageError: one of them is no number, or not positive.
     """
-    usual = Limits()
     return Limits(
-        timeout=_number("SHARDCTL_REMOTE_TIMEOUT", usual.timeout, _LONGEST_TIME_OUT),
-        patience=_number("SHARDCTL_REMOTE_PATIENCE", usual.patience, _LONGEST_TIME_OUT),
-        requests=int(_number("SHARDCTL_REMOTE_REQUESTS", usual.requests, _MOST_REQUESTS, least=1)),
+        timeout=_number("SHARDCTL_REMOTE_TIMEOUT", 20.0, most=86_400),
+        patience=_number("SHARDCTL_REMOTE_PATIENCE", 40.0, most=86_400),
+        requests=int(_number("SHARDCTL_REMOTE_REQUESTS", 16, most=1024, least=1)),
     )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import posixpath
 import re
 import stat
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -376,15 +377,7 @@ _ROOT = PurePosixPath("/")
 
 def _inside(path: PurePosixPath) -> PurePosixPath:
     """Return an absolute path without `..`, which names of objects do not have."""
-    if ".." not in path.parts:
-        return path
-    parts: list[str] = []
-    for part in path.parts[1:]:
-        if part != "..":
-            parts.append(part)
-        elif parts:
-            parts.pop()
-    return _ROOT.joinpath(*parts)
+    return PurePosixPath(posixpath.normpath(path)) if ".." in path.parts else path
 
 
 def path_of(text: str, folder: AnyPath | None = None) -> AnyPath:

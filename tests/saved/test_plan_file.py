@@ -31,7 +31,6 @@ from shardctl.saved.plan_file import (
     read_call,
     read_instructions,
     read_plan,
-    resume_document,
 )
 from shardctl.saved.resume_plan import PlanListing, ResumePlan, settings_as_planned
 from shardctl.saved.snapshot_file import read_comparable
@@ -105,7 +104,7 @@ def test_the_digest_is_that_of_every_field() -> None:
     for more in ({"proof": {}, "digest": "x"}, {"refs": ["../big.yaml"]}):
         assert digest_of({**fields, **more}) == digest_of(fields)
     written = json.loads(text_of(PLANS["exact order"]))  # columns are those of files on file
-    assert len({resume_document(plan)["digest"] for plan in PLANS.values()}) == len(PLANS)
+    assert len({plan_document(plan)["digest"] for plan in PLANS.values()}) == len(PLANS)
     assert digest_of({**written, "consumed": 7}) != digest_of(written)
 
 

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 
 from shardctl.base.text import choices, counted, printable, quoted, shell_line
 from shardctl.errors import DatasetError, UsageError
@@ -72,20 +72,19 @@ def arrange(
     """
     if not listing.files:
         raise DatasetError("there are no record files")
-    notes: tuple[str, ...] = listing.notes
+    notes, stated = listing.notes, None
     if splits:
         chosen, said = _splits_by_hand(listing, splits)
         notes += said
     else:
-        chosen = _splits_by_names(listing)
-    file_format = _file_format(listing, [found for one in chosen for found in one.sets])
+        chosen, stated = _splits_by_names(listing)
+    file_format = _file_format(listing, chain.from_iterable(chosen.values()))
     by_folder, version = file_names.dataset_of_folder(listing.root)
-    dataset = name or next((one.dataset for one in chosen if one.dataset), None) or by_folder
-    orders = [SplitOrder(listing.root, one.name, one.sets) for one in chosen]
+    orders = [SplitOrder(listing.root, *one) for one in chosen.items()]
     return Arrangement(
         root=listing.root,
         splits=orders,
-        name=dataset,
+        name=name or stated or by_folder,
         version=version,
         file_format=file_format,
         problems=tuple(problem for one in orders for problem in one.problems),
@@ -130,20 +129,12 @@ def _way_out(sets: Iterable[ShardSet]) -> str:
 # Which sets are which split.
 
 
-@dataclass(frozen=True, kw_only=True)
-class _SplitSets:
-    """A split, and the sets of shards that it is made of; several only by --split.
-
-    dataset: the dataset's name as TFDS's template says it, None elsewhere.
-    """
-
-    name: str
-    sets: tuple[ShardSet, ...]
-    dataset: str | None = None
+# Splits, and the sets of shards that each is made of; several only by --split.
+_Splits = dict[str, Sequence[ShardSet]]
 
 
-def _splits_by_names(listing: Listing) -> list[_SplitSets]:
-    """Return the splits of files.
+def _splits_by_names(listing: Listing) -> tuple[_Splits, str | None]:
+    """Return the splits of files, and the name of the dataset where TFDS's template says it.
 
     Raises:
         DatasetError: files of several kinds and nothing that tells which split they are; two
@@ -158,7 +149,7 @@ def _splits_by_names(listing: Listing) -> list[_SplitSets]:
             several = f"names speak of several splits: {_listed(sets)}"
             raise DatasetError(f"{_where(listing)}: {several}; {_way_out(sets)}")
         name = file_names.split_word(listing.root.rpartition("/")[2]) or DEFAULT_SPLIT
-        return [_SplitSets(name=name, sets=(found,))]
+        return {name: (found,)}, None
     splits: dict[str, list[tuple[ShardSet, file_names.NamedSplit]]] = {}
     for found, spoken in zip(sets, named, strict=True):
         if spoken is not None:
@@ -171,14 +162,10 @@ def _splits_by_names(listing: Listing) -> list[_SplitSets]:
             f"the names tell: {_listed(unknown)}; {_way_out(unknown)}"
         )
     _check_one_dataset(listing, [member for members in splits.values() for member in members])
-    return [
-        _SplitSets(
-            name=name,
-            sets=_joined(listing, [found for found, _ in splits[name]], name),
-            dataset=splits[name][0][1].dataset,
-        )
-        for name in in_order
-    ]
+    stated = (splits[name][0][1].dataset for name in in_order)
+    return {
+        name: _joined(listing, [found for found, _ in splits[name]], name) for name in in_order
+    }, next(filter(None, stated), None)
 
 
 def _use(split: str) -> tuple[int, str]:
@@ -222,9 +209,7 @@ def _as_one(sets: Sequence[ShardSet]) -> ShardSet:
     return whole
 
 
-def _splits_by_hand(
-    listing: Listing, globs: Mapping[str, str]
-) -> tuple[list[_SplitSets], tuple[str, ...]]:
+def _splits_by_hand(listing: Listing, globs: Mapping[str, str]) -> tuple[_Splits, tuple[str, ...]]:
     """Return splits by the user's globs, and what is to be said of files that are in none.
 
     A glob is held against the end of each path, whole names of folders and files: `train-*`,
@@ -252,14 +237,13 @@ def _splits_by_hand(
                 f"{quoted(file.path, 200)} is in two splits, {both}; a file is in one"
             )
         (chosen[found[0]] if found else left).append(file)
-    splits = []
+    splits: _Splits = {}
     for name, files in chosen.items():
         if not files:
             some = choices(sorted(file.path for file in left[:1000]), 3)
             glob = f"{quoted(globs[name], 200)} of --split"
             raise DatasetError(f"no file of split {quoted(name)} matches {glob}; files are {some}")
-        sets = shard_sets(listing.root, files)
-        splits.append(_SplitSets(name=name, sets=tuple(sets)))
+        splits[name] = shard_sets(listing.root, files)
     if not left:
         return splits, ()
     others = "" if len(left) == 1 else " and others"
