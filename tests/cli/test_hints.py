@@ -97,6 +97,12 @@ def test_a_script_with_an_awkward_name_can_be_pasted(shardctl: Shardctl) -> None
         assert commands(ran) == [["inspect", f"{as_word(name)}:make"]]
 
 
+def test_a_function_that_is_suggested_needs_no_argument(shardctl: Shardctl) -> None:
+    names = ("one(split)", "two(*, split)", "three(split, batch=1)", "four(split=1, *, batch=1)")
+    Path("train.py").write_text("\n".join(f"def {name}: pass" for name in names))
+    assert commands(shardctl("inspect", "train.py")) == [["inspect", "train.py:four"]]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_dataset_is_named_as_it_was_typed(shardctl: Shardctl, name: str) -> None:
     Path(name).write_text("name: toy\nsplits: {train: {num_examples: 60, num_shards: 4}}\n")

@@ -399,3 +399,10 @@ def test_passes_that_are_not_there_are_refused_and_late_ones_cost_nothing() -> N
         iteration_of_pass(endless, 1)
     text = "range(9) | shuffle(3, seed=1, reshuffle_each_iteration=false) | batch(2)"
     assert iteration_of_pass(node_of(text), 10**15).pull(9) == 5
+
+
+def test_batches_of_several_sizes_are_as_long_as_the_largest_at_most() -> None:
+    nodes = [node_of("batch(4, drop_remainder=true)"), node_of("batch(3, drop_remainder=true)")]
+    assert [node.shape[0].is_exact for node in nodes] == [True, True]
+    assert module.shape_of_any(nodes) == (module.Axis(4, is_exact=False),)
+    assert module.shape_of_any(nodes[:1]) == nodes[0].shape

@@ -93,6 +93,9 @@ def test_data_behind_the_end_is_named() -> None:
     one = archive(NAMES[:3])
     assert "the archive ends at byte 3072, and data follows" in said(read(one + one))
     assert read(one + bytes(5000)).damage is None
+    damage = read(one + bytes(5000) + one).damage
+    assert damage is not None
+    assert damage.byte == len(one) + 5000
     packed = gzip.compress(one)
     assert "data follows its first gzip stream" in said(read(packed + packed))
     assert "unpacked, the archive ends, and data follows" in said(read(gzip.compress(one + one)))

@@ -239,7 +239,7 @@ def test_a_function_is_called_by_expression_or_config(
         ("shapes.py", [], {"expression": "make("}, "SyntaxError"),
         ("shapes.py", ["3"], {"expression": "make()"}, "leave out the words after --"),
         ("shapes.py:with_config", ["config.n=3"], {}, "give --config FILE"),
-        ("shapes.py:with_config", ["config.m=3"], {"config": "default.py"}, "has no field 'm'"),
+        ("shapes.py:with_config", ["config.m=3"], {"config": "default.py"}, "'m'; it has: data$"),
         ("shapes.py:with_config", [], {"config": "shapes.py"}, "has no function get_config"),
         ("shapes.py:with_config", [], {"config": "none.py"}, "no file 'none.py'"),
     ],

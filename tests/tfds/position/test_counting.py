@@ -108,6 +108,11 @@ def test_a_step_that_does_not_go_up_by_one_is_refused(builder: Any) -> None:
             next(batches)
         return position
 
+    many, position = Trained(), Position(builder, "train", SETTINGS)
+    many.steps = 1_000  # of a run before
+    for _ in position.count(position.dataset().take(2), step=many):
+        many.steps += 1
+    assert position.consumed == 8
     assert saved(loop(0)) == 0  # the batch was not trained on
     with pytest.raises(UsageError, match="step was 0 when a batch was yielded, and is 2 now"):
         loop(2).get_state()

@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import shardctl.tfds
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.tfds.training.edited_graph import EditedGraph
-from shardctl.tfds.verifying.verify_dataset import verify_inspected
+from shardctl.tfds.verifying.verify_dataset import rows_of, verify_inspected
 from shardctl.verbs.inspect.answer import Inspection
 from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset
@@ -109,3 +110,9 @@ def test_a_function_of_a_script_is_verified(folder: Path, tmp_path: Path) -> Non
     assert (document["equal"], document["num_checked"], document["spec"]) == (True, 24, "test")
     assert refused.code == 2
     assert "the function has its settings" in refused.errors
+
+
+def test_rows_of_a_batch_are_its_examples_and_another_element_is_one() -> None:
+    parts = [np.zeros((3, 2)), np.zeros(3)]
+    assert [len(rows_of(parts, width)) for width in (3, 4, 1)] == [3, 3, 1]
+    assert len(rows_of([*parts, np.zeros(2)], 3)) == 1
