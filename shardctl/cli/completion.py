@@ -232,7 +232,6 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
 
 def splits(ctx: Any, incomplete: str) -> list[str]:
     """Offer the split names of the chosen dataset, also after a `+`."""
-    from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.project_file import find_project
     from shardctl.metadata.reference import choose_dataset
 
@@ -243,7 +242,7 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
             ctx.params.get("dataset") or (),
             project=find_project(),
             data_dir=ctx.params.get("data_dir"),
-            counting=Counting(names_only=True),
+            counting="names",
             on_disk=True,
         ).dataset
         names = [split.name for split in dataset.splits]

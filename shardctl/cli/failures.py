@@ -76,17 +76,16 @@ _TYPERS_MESSAGE = re.compile(
 def _as_dataset(named: str, arguments: Sequence[str]) -> str | None:
     """Return what to type where a word names a dataset; None where it does not."""
     from shardctl.cli.options.dataset import project_here
-    from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.reference import choose_dataset
 
     words = [part for word in arguments for part in word.split("=", 1)]
     try:
-        # `names_only`: looking whether a word is a dataset must not count files.
+        # Looking whether a word is a dataset must not count files.
         choose_dataset(
             [named],
             project=project_here(say_so=False),
             data_dir=dict(pairwise(words)).get("--data-dir"),
-            counting=Counting(names_only=True),
+            counting="names",
         )
     except (ShardctlError, OSError, ValueError):
         return None

@@ -71,7 +71,7 @@ def choose_dataset(
     data_dir: str | os.PathLike[str] | None = None,
     cwd: Path | None = None,
     fallback: NamedDataset | None = None,
-    counting: bare.Counting = bare.COUNTING,
+    counting: bare.Counting = "cached",
     on_disk: bool = False,
 ) -> ChosenDataset:
     """Return the dataset chosen by the first of: options, environment, shardctl.yaml, folder.
@@ -211,7 +211,8 @@ def read_dataset(
     Raises:
         DatasetError: a reference that leads nowhere, or to something broken.
     """
-    dirs, counting = names.data_dirs(data_dir, Project()), bare.Counting(cache=cache)
+    dirs = names.data_dirs(data_dir, Project())
+    counting: bare.Counting = "cached" if cache else "anew"
     return _read_all(
         refs, _Search(dirs=dirs, cwd=cwd or stores.working_folder(), counting=counting)
     )

@@ -98,7 +98,6 @@ def dataset_and_refs(
     those that stages name, are looked up in the same data dir, and with or without the cache, for
     the rest of the command.
     """
-    from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.reference import choose_dataset
     from shardctl.stores.stores import working_folder
 
@@ -108,7 +107,7 @@ def dataset_and_refs(
         data_dir=options.data_dir,
         cwd=working_folder() / folder,
         fallback=fallback,
-        counting=Counting(cache=not options.no_cache),
+        counting="anew" if options.no_cache else "cached",
     )
     # `note` is set if the built-in dataset was chosen because nothing else was named.
     if chosen.note is not None and is_read and options.must_be_named:

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
 
 from shardctl.base.text import path_word, public_url, shell_line
 from shardctl.dataset.dataset import COUNTED_FILES, Dataset, FileFinding, FindingKind, Split
@@ -22,19 +22,10 @@ if TYPE_CHECKING:
 _LOOKED_AT = 10_000  # files of a folder among which one of records is looked for
 
 
-@dataclass(frozen=True, kw_only=True)
-class Counting:
-    """How record files are read that a reference means.
-
-    cache: whether counts are taken from the user's cache folder and kept there, see `index`.
-    names_only: for what must be quick, a TAB: the splits are found, and nothing in them is counted.
-    """
-
-    cache: bool = True
-    names_only: bool = False
-
-
-COUNTING = Counting()
+# How record files are read that a reference means: their counts are taken from the user's cache
+# folder and kept there, see `index`; all are counted anew; or, for what must be quick, a TAB, the
+# splits are found by names, and nothing in them is counted.
+Counting = Literal["cached", "anew", "names"]
 
 _NAMES_DAMAGED: ContextVar[bool] = ContextVar("names_damaged", default=False)
 
@@ -81,7 +72,7 @@ def is_record_file(path: str) -> bool:
     return file is not None and format_of(file) is not None
 
 
-def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
+def read_bare(path: str, counting: Counting = "cached") -> Dataset:
     """Return the dataset of the record files that a path means; `path` is whole, or a URL.
 
     Raises:
@@ -90,7 +81,7 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
         MissingDependencyError: a package that the format or the place needs is not installed.
     """
     path = public_url(path)  # it is shown in messages; the store knows the rest
-    if counting.names_only:
+    if counting == "names":
         return _uncounted(path)
     from shardctl.base.progress import WATCHING
     from shardctl.metadata.index.index import index
@@ -98,7 +89,9 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
     try:
         # With `keep_going` what is whole is an answer; damaged files are listed in the dataset.
         names_damaged = _NAMES_DAMAGED.get()
-        found = index(path, cache=counting.cache, keep_going=names_damaged, watch=WATCHING.get())
+        found = index(
+            path, cache=counting == "cached", keep_going=names_damaged, watch=WATCHING.get()
+        )
     except (DatasetError, UsageError) as error:
         said = str(error)
         if re.search(r"\B--[a-z]", said):  # an option of `index`

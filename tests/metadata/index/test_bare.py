@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import shardctl
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, ShardctlError
-from shardctl.metadata.index.bare import Counting, read_bare
+from shardctl.metadata.index.bare import read_bare
 from shardctl.metadata.reference import read_dataset, ref_from, refs_found_again
 from shardctl.settings.read_settings import ReadSettings
 from tests.cases import FUZZ, check_cases, fuzzed
@@ -133,7 +133,7 @@ class TestCounts:
     def test_a_tab_counts_nothing(self, tmp_path: Path) -> None:
         folder = write(tmp_path / "data", NAMES)
         (folder / "train-00001-of-00003.tfrecord").write_bytes(b"no record")
-        found = read_bare(str(folder), Counting(names_only=True))
+        found = read_bare(str(folder), "names")
         assert [split.name for split in found.splits] == ["train", "test"]
 
 
