@@ -555,7 +555,7 @@ def _epoch_by_epoch(
         if batched:
             steps = [read(number)[1] for number in range(len(sizes))]
         else:  # only lengths are needed, so arrays of one byte an example stand in
-            alike: Any = ([np.empty(n, np.int8) for n in each] for each in sizes)
+            alike: Iterator[Any] = ([np.empty(n, np.int8) for n in each] for each in sizes)
             steps = [loader_sequence.in_turn(each, block)[1] for each in alike]
         batches = loader_sequence.UnequalBatches(np.concatenate([streams.NONE, *steps]))
         totals = [int(each.sum()) for each in steps]

@@ -55,18 +55,17 @@ def torch_sequence(config: LoaderConfig) -> LoaderSequence:
     Of torchdata that of a StatefulDataLoader, or of nodes; of Accelerate that of a DataLoader which
     it has prepared, or the Trainer.
     """
-    loader = config.loader
     if config.persistent_workers and not config.workers:
         raise refused("{persistent_workers=True} needs {workers=N}, as torch says")
-    script = Script(config=config, loader=loader)
+    script = Script(config=config)
     if config.stages is not None and config.global_seed is not None:
         script.generators.append(Generator(check_seed(config.global_seed, "the global seed")))
-    _run(script, chain_of(config, loader))
+    _run(script, chain_of(config, config.loader))
     if script.nodes or script.mixture is not None:
         return _followed(script)
     found = _dealt(script)
     if config.stages is None:
-        found.assumptions = (*_assumed_of_settings(config, loader), *found.assumptions)
+        found.assumptions = (*_assumed_of_settings(config), *found.assumptions)
     return found
 
 
@@ -125,12 +124,12 @@ def _check_one_seed(config: LoaderConfig, own: str) -> None:
         )
 
 
-def _assumed_of_settings(config: LoaderConfig, loader: str) -> tuple[str, ...]:
+def _assumed_of_settings(config: LoaderConfig) -> tuple[str, ...]:
     """Return what is assumed of a seed that a script may use in two ways, or not at all."""
-    if loader != "accelerate" and config.shares:
+    if config.loader != "accelerate" and config.shares:
         return ()
     if config.seed is not None:
-        is_trainer = loader == "accelerate" and config.shuffles
+        is_trainer = config.loader == "accelerate" and config.shuffles
         return (_AS_THE_TRAINER if is_trainer else _OWN_GENERATOR,)
     silent = config.global_seed is not None and not config.shuffles and config.shuffle is None
     return (_NOT_SHUFFLED,) if silent else ()
@@ -146,7 +145,7 @@ def _run(script: Script, chain: Pipeline) -> None:
     script.elements = config.read_by(source).indices
     if isinstance(source, calls.ConcatDataset | calls.MultiNodeWeightedSampler):
         for one in source.fed_by:
-            made = Script(config=config, loader=script.loader, generators=script.generators)
+            made = Script(config=config, generators=script.generators)
             _run(made, one)
             script.inputs += (made,)
         if isinstance(source, calls.ConcatDataset):
@@ -199,7 +198,7 @@ def _rows(script: Script, row: Row) -> tuple[Callable[[int], Permutation] | None
     again = 0 if config.persistent_workers else base
     begin = generator.drawn
     seeds, draws, start = not is_own and row.seeds_itself, row.draws, begin + base
-    if script.loader == "stateful" and shuffles:
+    if script.config.loader == "stateful" and shuffles:
         generator = generator if is_own else Generator(generator.int64())
         is_shared = made_by is not None and made_by.generator is not None
         start, draws = _stateful(row, config, base if is_own and is_shared else 0)

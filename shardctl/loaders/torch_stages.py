@@ -168,13 +168,12 @@ def permuted_row(of: Callable[[Permutation], Permutation], n: int, seed: Seeds |
 class Script:
     """What the calls of a chain have made so far, as a script holds it.
 
-    loader: of the table. generators: PyTorch's default one, if its state is known.
+    generators: PyTorch's default one, if its state is known.
     elements: of the dataset, as indices of the sources. row: what its sampler yields.
     share: the process among those that DistributedSampler shares with, and whether it drops.
     """
 
     config: LoaderConfig
-    loader: str
     generators: list[Generator] = field(default_factory=list)
     elements: Int64s | range = range(0)
     stream: IterableDataset | None = None
@@ -493,7 +492,7 @@ class DataLoader(TorchStage):
 
     def call(self, script: Script) -> None:
         """Make it, with a sampler of its own where it shuffles."""
-        is_other = (self.name == "StatefulDataLoader") is not (script.loader == "stateful")
+        is_other = (self.name == "StatefulDataLoader") is not (script.config.loader == "stateful")
         if script.made_by is not None or script.prepared is not None or is_other:
             raise UsageError(
                 f"{self.name}: one loader is needed, and it stands before what prepares it; "
@@ -536,7 +535,7 @@ class Prepare(TorchStage):
 
     def call(self, script: Script) -> None:
         """Share them; streams are dispatched by one process unless it is said otherwise."""
-        if script.loader != "accelerate" or script.share[1] > 1 or script.prepared:
+        if script.config.loader != "accelerate" or script.share[1] > 1 or script.prepared:
             raise UsageError(
                 f"{self.name}: it is Accelerate's, --loader accelerate, and shares once, without "
                 "a DistributedSampler"
@@ -604,7 +603,7 @@ class NodeStage(TorchStage, is_call=False):
         is_first = not script.nodes and script.mixture is None
         needed = "node" if not is_first else "dataset" if script.row is None else "sampler"
         wrong = script.made_by is not None or script.batch is not None
-        if self.of != needed or wrong or script.loader != "stateful":
+        if self.of != needed or wrong or script.config.loader != "stateful":
             raise UsageError(
                 f"{self.name}: nodes are those of --loader stateful, without DataLoader and "
                 "BatchSampler; the first is SamplerWrapper or MapStyleWrapper behind a sampler, "

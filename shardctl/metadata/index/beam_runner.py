@@ -73,8 +73,8 @@ class BeamRunner:
 
     def __init__(self, options: Sequence[str]) -> None:
         with silent_libraries():
-            module = "apache_beam.options.pipeline_options"
-            standard = imported(module, "Apache Beam", "apache-beam").StandardOptions
+            imported("apache_beam", "Apache Beam", "apache-beam")
+            from apache_beam.options.pipeline_options import StandardOptions
         with silent_libraries():
             self._options, given, unknown = _parsed(options)
             self._runner = _runner(given["runner"] or _DEFAULT)
@@ -84,7 +84,7 @@ class BeamRunner:
         # Beam itself drops what it does not know.
         if unknown and kind not in _WITH_JOB_SERVER:
             raise UsageError(f"Beam knows no option {quoted(f'--{min(unknown)}', 200)}")
-        local = not given["runner"] or kind in (*standard.LOCAL_RUNNERS, "FnApiRunner")
+        local = not given["runner"] or kind in (*StandardOptions.LOCAL_RUNNERS, "FnApiRunner")
         if not local and not self.temp_location:
             raise UsageError(
                 f"{kind} has its workers elsewhere: give --temp_location after --, a folder that "
