@@ -741,7 +741,8 @@ class ResumeFit:
             self._put_back()
             self._states = None
             # Metrics of `compile` have no variables before the first step.
-            if not _has_metrics(model):
+            metrics = model._compile_metrics, model._compile_loss
+            if not all(one is None or one.built for one in metrics):
                 model._symbolic_build(data_batch=batches.data_adapter._dataset.element_spec)
             if states is not None:  # else an older file
                 put_metrics(model, self._in_weights.metrics)
@@ -979,11 +980,6 @@ def show_length(callbacks: Sequence[Any], num_steps: int) -> None:
             callback.target = num_steps
         elif callback.params:
             callback.params["steps"] = num_steps
-
-
-def _has_metrics(model: Any) -> bool:
-    every = (model._compile_metrics, model._compile_loss)
-    return all(one is None or one.built for one in every)
 
 
 def put_metrics(model: Any, values: Sequence[Any]) -> None:
