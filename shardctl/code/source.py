@@ -20,7 +20,6 @@ from shardctl.stages.stages import Pipeline
 from shardctl.stages.text import text_of
 
 WIDTH = 88  # what formatters of Python code default to
-_INDENT = "    "
 
 
 def literal(value: str | int | bool | None) -> str:
@@ -36,20 +35,19 @@ def literal(value: str | int | bool | None) -> str:
     return text
 
 
-def call(head: str, arguments: Sequence[str], *, indent: int = 0) -> Iterator[str]:
+def call(head: str, arguments: Sequence[str]) -> Iterator[str]:
     """Yield the lines of a call: one where it fits, else one for each argument.
 
     >>> list(call("ds = ds.repeat", ["3"]))
     ['ds = ds.repeat(3)']
     """
-    lead = _INDENT * indent
-    line = f"{lead}{head}({', '.join(arguments)})"
+    line = f"{head}({', '.join(arguments)})"
     if len(line) <= WIDTH or not arguments:
         yield line
         return
-    yield f"{lead}{head}("
-    yield from (f"{lead}{_INDENT}{argument}," for argument in arguments)
-    yield f"{lead})"
+    yield f"{head}("
+    yield from (f"    {argument}," for argument in arguments)
+    yield ")"
 
 
 def keywords(values: Mapping[str, str]) -> list[str]:

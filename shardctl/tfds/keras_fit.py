@@ -482,52 +482,13 @@ def drop_torn_metadata(folder: str) -> None:
 _END_OF_EPOCH = object()
 
 
-class ResumeFit:
-    """A callback beside `keras.callbacks.BackupAndRestore`, which saves and restores the position.
-
-        position = Position(builder, "train", settings)
-        model.fit(
-            position.dataset(transform=prepare),
-            epochs=9,
-            callbacks=[keras.callbacks.BackupAndRestore("backup"), ResumeFit(position)],
-        )
-
-    Stopped at any moment and started again, the same script trains on the very batches of the run
-    that was not interrupted. The position is in the weights file that BackupAndRestore writes: both
-    are of one moment. The file gets its name when it is whole.
-
-    Epoch e of `fit` trains on what `shardctl simulate --loop keras-fit --pass-index e` shows,
-    which is that of `fit` over `pipeline(builder, spec, settings)`; with `steps_per_epoch` on its
-    part of the one order of `settings.epochs` epochs. Metrics, the logs of an epoch, and Keras's
-    callbacks that count or compare (EarlyStopping, ReduceLROnPlateau, ModelCheckpoint, CSVLogger,
-    TensorBoard, SwapEMAWeights, History) continue as well. A callback of your own does if it has
-    `get_state()`, which returns numbers, texts, arrays, lists or dicts of them, and
-    `set_state(state)`.
-
-    Proven with Keras 3.15 on TensorFlow, JAX and torch on a CPU.
-
-    Raises (as `fit` begins):
-        UsageError: BackupAndRestore is missing or follows; a callback whose state is not restored;
-            `steps_per_execution` that does not divide `steps_per_epoch`; several processes; torch
-            on a GPU or compiled; another dataset than the position's, or one that was shuffled or
-            batched again; a position elsewhere than where `fit` begins; an order that is shorter
-            than `fit`; other callbacks with states than those of the run that is restored.
-        DatasetError: what is restored is of another dataset.
-        UnpredictableOrderError: the order of later epochs is nondeterministic.
-        MissingDependencyError: TensorFlow, and Keras with it, is not installed.
-    """
+class _FitCallback:
+    """What ResumeFit does when Keras calls it."""
 
     model: Any  # of Keras's Callback, as are the next
     _model: Any  # on JAX `model` is in step with the training, and this is not
     params: dict[str, Any]
 
-    def __new__(cls, position: Position) -> Self:
-        """Return a callback of Keras; the import of shardctl.tfds loads none."""
-        kind: Any = cls
-        made: Self = object.__new__(_callback_class(kind))
-        return made
-
-    @checked
     def __init__(self, position: Position) -> None:
         super().__init__()
         self._position = position
@@ -741,7 +702,8 @@ class ResumeFit:
             self._put_back()
             self._states = None
             # Metrics of `compile` have no variables before the first step.
-            if not _has_metrics(model):
+            metrics = model._compile_metrics, model._compile_loss
+            if not all(one is None or one.built for one in metrics):
                 model._symbolic_build(data_batch=batches.data_adapter._dataset.element_spec)
             if states is not None:  # else an older file
                 put_metrics(model, self._in_weights.metrics)
@@ -766,6 +728,52 @@ class ResumeFit:
     def _go_on(self) -> None:
         if self.model.stop_training is _END_OF_EPOCH:
             self.model.stop_training = False
+
+
+class ResumeFit(_FitCallback):
+    """A callback beside `keras.callbacks.BackupAndRestore`, which saves and restores the position.
+
+        position = Position(builder, "train", settings)
+        model.fit(
+            position.dataset(transform=prepare),
+            epochs=9,
+            callbacks=[keras.callbacks.BackupAndRestore("backup"), ResumeFit(position)],
+        )
+
+    Stopped at any moment and started again, the same script trains on the very batches of the run
+    that was not interrupted. The position is in the weights file that BackupAndRestore writes: both
+    are of one moment. The file gets its name when it is whole.
+
+    Epoch e of `fit` trains on what `shardctl simulate --loop keras-fit --pass-index e` shows,
+    which is that of `fit` over `pipeline(builder, spec, settings)`; with `steps_per_epoch` on its
+    part of the one order of `settings.epochs` epochs. Metrics, the logs of an epoch, and Keras's
+    callbacks that count or compare (EarlyStopping, ReduceLROnPlateau, ModelCheckpoint, CSVLogger,
+    TensorBoard, SwapEMAWeights, History) continue as well. A callback of your own does if it has
+    `get_state()`, which returns numbers, texts, arrays, lists or dicts of them, and
+    `set_state(state)`.
+
+    Proven with Keras 3.15 on TensorFlow, JAX and torch on a CPU.
+
+    Raises (as `fit` begins):
+        UsageError: BackupAndRestore is missing or follows; a callback whose state is not restored;
+            `steps_per_execution` that does not divide `steps_per_epoch`; several processes; torch
+            on a GPU or compiled; another dataset than the position's, or one that was shuffled or
+            batched again; a position elsewhere than where `fit` begins; an order that is shorter
+            than `fit`; other callbacks with states than those of the run that is restored.
+        DatasetError: what is restored is of another dataset.
+        UnpredictableOrderError: the order of later epochs is nondeterministic.
+        MissingDependencyError: TensorFlow, and Keras with it, is not installed.
+    """
+
+    def __new__(cls, position: Position) -> Self:
+        """Return a callback of Keras; the import of shardctl.tfds loads none."""
+        kind: Any = cls
+        made: Self = object.__new__(_callback_class(kind))
+        return made
+
+    @checked
+    def __init__(self, position: Position) -> None:
+        super().__init__(position)
 
 
 @cache
@@ -979,11 +987,6 @@ def show_length(callbacks: Sequence[Any], num_steps: int) -> None:
             callback.target = num_steps
         elif callback.params:
             callback.params["steps"] = num_steps
-
-
-def _has_metrics(model: Any) -> bool:
-    every = (model._compile_metrics, model._compile_loss)
-    return all(one is None or one.built for one in every)
 
 
 def put_metrics(model: Any, values: Sequence[Any]) -> None:

@@ -272,11 +272,8 @@ def _first_tfrecord(path: str) -> bytes:
 def _first_of_array_record(path: str) -> bytes:
     from array_record.python import array_record_module
 
-    reader = array_record_module.ArrayRecordReader(path)
-    try:
+    with contextlib.closing(array_record_module.ArrayRecordReader(path)) as reader:
         return bytes(reader.read([0])[0])
-    finally:
-        reader.close()
 
 
 def _reason(error: Exception) -> str:

@@ -263,15 +263,6 @@ class FileSource:
     reader: NumberedReader
     is_endless: bool
 
-    @property
-    def batch_size(self) -> int:
-        """How many records are read at a time."""
-        return piece_size(self.node.reader.dataset)
-
-    def codes(self, keys: Int64s) -> Int64s:
-        """Return the numbers that elements have where they are read."""
-        return self.node.codes_of(keys)
-
     def end(self, key: int) -> int:
         """Return where what is opened at a key ends: with the reading of the files."""
         number, position = self._place(key)
@@ -406,10 +397,6 @@ class NodeSource:
         if self._whole is None and not counts and here.op not in _SKIPPED:
             raise NotRebuildable(f"{here.op} has no elements by their index")
 
-    def indices(self, keys: Int64s) -> Int64s:
-        """Return the indices of elements with these keys."""
-        return self.node.tickets.position(keys)
-
     def chosen(self, keys: Any) -> Any:
         """Return the elements of a dataset of keys."""
         tf, whole, numbers = tensorflow(), self._whole, self._numbers
@@ -485,16 +472,7 @@ class OwnElements:
         Raises:
             NotRebuildable: see `made`.
         """
-        keyed = _keyed(self.elements)
-        return Rest(
-            edited=self._edited,
-            sources=self._sources(keyed),
-            elements=self.elements,
-            keyed=keyed,
-            start=start,
-            stretch=self._stretch,
-            groups=self._scanned(GroupByWindow),
-        )
+        return Rest(self, start)
 
     @property
     def state_warning(self) -> str | None:
@@ -634,24 +612,22 @@ _GROUPS = 1 << 10  # elements of one, where they are groups
 _LONGEST = 1 << 20  # elements of a section, of which all but the last are full
 
 
-@dataclass(kw_only=True, eq=False)
 class Rest:
     """The elements of a pass from `start` on, each made of the predicted examples.
 
     keyed: the order by the keys of its sources. stretch: examples that are planned at a time.
+    groups: what the stages that group do to each example.
     """
 
-    edited: EditedGraph
-    sources: Sequence[Source]
-    elements: Order
-    keyed: StagedOrder
-    start: int = 0
-    stretch: int = _STRETCH
-    groups: Sequence[Kept] = ()  # of the stages that group
-    # Reentrant, and never held while something is yielded: another thread asks for the next.
-    _lock: Any = field(init=False, default_factory=threading.RLock)
-    # What was looked up last: every leaf and every mixture asks for the same stretches.
-    _latest: dict[tuple[int, int], Int64s] = field(init=False, default_factory=dict)
+    def __init__(self, own: OwnElements, start: int) -> None:
+        self.elements, self.start = own.elements, start
+        self.keyed, self.edited = _keyed(own.elements), own._edited
+        self.sources, self.stretch = own._sources(self.keyed), own._stretch
+        self.groups = own._scanned(GroupByWindow)
+        # Reentrant, and never held while something is yielded: another thread asks for the next.
+        self._lock = threading.RLock()
+        # What was looked up last: every leaf and every mixture asks for the same stretches.
+        self._latest: dict[tuple[int, int], Int64s] = {}
 
     def dataset(self) -> Any:
         """Return the `tf.data.Dataset`; it may be iterated again, from `start`."""
@@ -728,9 +704,8 @@ class Rest:
         source = self.sources[number]
         keys_of = partial(self._keys_of, self.edited.root.leaves[number].source or 0)
         if isinstance(source, NodeSource):
-            return source.chosen(
-                self._numbers(lambda *of: map(source.indices, keys_of(*of)), bounds)
-            )
+            indices_of = source.node.tickets.position
+            return source.chosen(self._numbers(lambda *of: map(indices_of, keys_of(*of)), bounds))
         return self._read(source, keys_of, bounds)
 
     def _read(
@@ -738,7 +713,7 @@ class Rest:
     ) -> Any:
         """Return the records of files, read as TFDS reads them."""
         tf, ops = tensorflow(), tensorflow().raw_ops
-        sets, size = tf.data.Dataset, source.batch_size
+        sets, size = tf.data.Dataset, piece_size(source.node.reader.dataset)
 
         def planned(kind: Any, start: Any, stop: Any) -> Iterator[Any]:
             # Two generators plan the same: one for what is opened, the other for its batches.
@@ -753,7 +728,8 @@ class Rest:
                     if isinstance(event, Opening):
                         found = source.rows(event)
                     else:
-                        found = source.codes(event.keys), *event[1:]
+                        # The numbers that elements have where they are read.
+                        found = source.node.codes_of(event.keys), *event[1:]
                 yield found
 
         def of_plan(kind: Any, signature: Any) -> Any:

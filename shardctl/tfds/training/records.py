@@ -212,12 +212,8 @@ class RecordReader:
         return (*(tf.constant(text, tf.string) for text in texts), reads.skip, reads.take)
 
     def _records(self, path: Any, skip: Any, take: Any) -> Any:
-        adapter = file_adapter(self._file_format)
+        adapter = file_adapter(self.builder.info.file_format)
         return adapter.make_tf_data(path).skip(skip).take(take)
-
-    @property
-    def _file_format(self) -> Any:
-        return self.builder.info.file_format
 
     def _of_file(self, path: Any, prefix: Any, skip: Any, take: Any) -> Any:
         tf = tensorflow()
@@ -245,13 +241,12 @@ class NumberedReader(RecordReader):
     builder: Any = None
     file_format: str = ""
 
-    @property
-    def _file_format(self) -> Any:
-        return self.file_format
-
     def columns(self, reads: Reads) -> tuple[Any, ...]:
         """Return rows as columns, with the code of the first example of each."""
         return (*super().columns(reads), self.codes.first_codes(reads))
+
+    def _records(self, path: Any, skip: Any, take: Any) -> Any:
+        return file_adapter(self.file_format).make_tf_data(path).skip(skip).take(take)
 
     def _of_file(self, path: Any, prefix: Any, skip: Any, take: Any, *first: Any) -> Any:
         data, (code,) = tensorflow().data, first

@@ -122,7 +122,7 @@ class _Scanned:
     """A stage to scan, and how what it does to an example is found.
 
     window: the operation of the batch whose examples it packs, None where it takes examples.
-    values: the dataset of one value for each example, of an edited graph applied to them.
+    edited: the graph that makes one value of each example.
     """
 
     here: Operation
@@ -130,7 +130,6 @@ class _Scanned:
     by: Any
     window: Operation | None = None
     key: str = ""
-    _dataset: Any = field(default=None)
 
     @classmethod
     def of(cls, here: Operation) -> _Scanned:
