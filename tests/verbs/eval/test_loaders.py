@@ -72,8 +72,6 @@ def test_the_figures_are_those_of_the_orders(
     assert hang is None or hang.step == min(steps)
 
 
-
-
 def test_advice_says_what_a_loader_loses_and_repeats_and_what_cures_it() -> None:
     assert_evaluated(globals(), "of_loaders", advice)
 
