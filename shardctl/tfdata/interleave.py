@@ -418,23 +418,14 @@ class Interleave:
         opening_rounds, opening_slots = np.divmod(self.opening[opening], self.cycle_length)
         opening_rounds -= start
         steps = first_ids[opening] - first_ids[before] - last_block
-        if len(steps) <= len(slots):
-            # Few shards open: what comes behind each is moved as a whole.
-            by_round = np.arange(0, num_rounds * block_length, block_length)[:, None] + begin
-            jumps = (steps - block_length).tolist()
-            for round_, slot, jump in zip(
-                opening_rounds.tolist(), opening_slots.tolist(), jumps, strict=True
-            ):
-                by_round[round_:, slot] += jump
-        else:
-            # A running sum of increments, laid out slot by slot and then transposed. Rows of odd
-            # length: powers of two would share few cache sets in the transposition.
-            firsts = np.full((len(slots), num_rounds | 1), block_length)
-            firsts[:, 0] = begin
-            firsts[opening_slots, opening_rounds] = steps
-            firsts = firsts[:, :num_rounds]
-            np.cumsum(firsts, axis=1, out=firsts)
-            by_round = np.ascontiguousarray(firsts.T)
+        # A running sum of increments, laid out slot by slot and then transposed. Rows of odd
+        # length: powers of two would share few cache sets in the transposition.
+        firsts = np.full((len(slots), num_rounds | 1), block_length)
+        firsts[:, 0] = begin
+        firsts[opening_slots, opening_rounds] = steps
+        firsts = firsts[:, :num_rounds]
+        np.cumsum(firsts, axis=1, out=firsts)
+        by_round = np.ascontiguousarray(firsts.T)
         # Slots that stop within the stretch have rows that count on: those cells are not visits.
         if stops[slots].min() < stop:
             return by_round[np.arange(start, stop)[:, None] < stops[slots]]
