@@ -80,7 +80,7 @@ shardctl loads neither TensorFlow nor NumPy; each name loads what it needs when 
 
 from __future__ import annotations
 
-from shardctl.base.hooks import PROVIDERS
+from shardctl.base.by_name import PROVIDERS
 
 __version__ = "0.2.0"
 
@@ -90,10 +90,10 @@ PROVIDERS.update(
     html="api.tables:html_of",
     inspection="live.objects:inspection",
     installed_version="metadata.loader_versions:installed_version",
-    kept="metadata.seen_file:read_kept",
+    kept="metadata.example_log:read_kept",
     listed="metadata.index.listing:listed_spec",
-    comparison_body="verbs.report.compared:comparison_body",
-    comparison_page="verbs.report.compared:comparison_page",
+    comparison_body="verbs.report.compare_page:comparison_body",
+    comparison_page="verbs.report.compare_page:comparison_page",
     report_body="verbs.report.page:report_body",
     report_page="verbs.report.page:report_page",
     same_source="metadata.loader_versions:same_source",

@@ -22,7 +22,7 @@ from shardctl.errors import UsageError as UsageError
 from shardctl.metadata.index.index import Index as Index
 from shardctl.metadata.index.beam_runner import beam_runner as beam_runner
 from shardctl.metadata.index.index import index as index
-from shardctl.metadata.index.tfds_metadata import TfdsMetadata as TfdsMetadata
+from shardctl.metadata.index.planned_metadata import TfdsMetadata as TfdsMetadata
 from shardctl.order.order import Order as Order
 from shardctl.order.plan_order import PlannedOrder as PlannedOrder, plan_order as plan_order
 from shardctl.saved.resume_plan import HostShare as HostShare, PlanListing as PlanListing
@@ -33,7 +33,7 @@ from shardctl.settings.read_settings import ReadSettings as ReadSettings
 from shardctl.spec.host import Host as Host
 from shardctl.spec.subsplit import FileInstruction as FileInstruction
 from shardctl.tfds.inspecting.inspect import inspect as inspect
-from shardctl.tfds.verifying.rehearse import rehearse as rehearse
+from shardctl.tfds.verifying.rehearsed_run import rehearse as rehearse
 from shardctl.tfds.verifying.verify import verify as verify
 from shardctl.verbs.audit.answer import Audit as Audit, AuditedEpoch as AuditedEpoch
 from shardctl.verbs.audit.answer import AuditedRun as AuditedRun, audit as audit
@@ -58,9 +58,9 @@ from shardctl.verbs.locate.answer import Located as Located, Match as Match, Que
 from shardctl.verbs.locate.answer import locate as locate
 from shardctl.verbs.plan.answer import Plan as Plan, Plans as Plans, plan as plan
 from shardctl.verbs.quality.answer import Quality as Quality, quality as quality
-from shardctl.verbs.quality.loaders import LoaderComparison as LoaderComparison
-from shardctl.verbs.quality.loaders import WayToRead as WayToRead
-from shardctl.verbs.quality.loaders import compare_loaders as compare_loaders
+from shardctl.verbs.quality.compare_loaders import LoaderComparison as LoaderComparison
+from shardctl.verbs.quality.compare_loaders import WayToRead as WayToRead
+from shardctl.verbs.quality.compare_loaders import compare_loaders as compare_loaders
 from shardctl.verbs.quality.metrics import Metric as Metric, Score as Score
 from shardctl.verbs.rehearse.answer import HostRun as HostRun, Rehearsal as Rehearsal
 from shardctl.verbs.report.answer import Report as Report, report as report

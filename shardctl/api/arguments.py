@@ -12,7 +12,7 @@ from shardctl.base.arguments import checked
 from shardctl.base.text import quoted
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
-from shardctl.metadata.names import parse_dataset_name
+from shardctl.metadata.dataset_names import parse_dataset_name
 from shardctl.metadata.reference import read_dataset, ref_from
 from shardctl.saved import plan_file
 from shardctl.saved.resume_plan import ResumePlan

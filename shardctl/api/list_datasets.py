@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from shardctl.base.arguments import checked
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
-from shardctl.metadata import names
+from shardctl.metadata import dataset_names
 from shardctl.metadata.project_file import Project
 from shardctl.metadata.reference import read_dataset as read
 from shardctl.metadata.tfds_metadata import dataset_in
@@ -63,31 +63,31 @@ def list_datasets(*words: str, data_dir: str | os.PathLike[str] | None = None) -
     >>> [found.title for found in shardctl.list_datasets("cifar100").built_in]
     ['cifar100:3.0.2']
     """
-    return datasets_in(names.data_dirs(data_dir, Project()), words)
+    return datasets_in(dataset_names.data_dirs(data_dir, Project()), words)
 
 
-def datasets_in(dirs: names.DataDirs, words: Sequence[str] = ()) -> DatasetList:
+def datasets_in(dirs: dataset_names.DataDirs, words: Sequence[str] = ()) -> DatasetList:
     """Return the datasets in some data dirs, and the built-in layouts, that have all words."""
     listed = DatasetList(
         data_dirs=tuple(map(str, dirs)),
-        in_data_dirs=tuple(_read_all(names.list_datasets(dirs))),
+        in_data_dirs=tuple(_read_all(dataset_names.list_datasets(dirs))),
         built_in=tuple(
             ListedDataset(
                 name=dataset.name, config=dataset.config, version=dataset.version, dataset=dataset
             )
-            for name in names.catalog_names()
-            for dataset in names.catalog_datasets(name)
+            for name in dataset_names.catalog_names()
+            for dataset in dataset_names.catalog_datasets(name)
         ),
     )
     return listed.having(words) if words else listed
 
 
-def _read_all(found: Sequence[names.FoundDataset]) -> Iterator[ListedDataset]:
+def _read_all(found: Sequence[dataset_names.FoundDataset]) -> Iterator[ListedDataset]:
     at_once = any(isinstance(one.path, RemotePath) for one in found)
     return answers(_read, found, at_once=at_once)
 
 
-def _read(found: names.FoundDataset) -> ListedDataset:
+def _read(found: dataset_names.FoundDataset) -> ListedDataset:
     """Return a dataset with its metadata, or with what is broken in it."""
     dataset, problem = None, None
     try:

@@ -9,8 +9,8 @@ from html import escape
 from itertools import islice
 from typing import Any
 
+from shardctl.base.by_name import named
 from shardctl.base.columns import RecordStream, listed
-from shardctl.base.hooks import named
 from shardctl.base.install import imported
 from shardctl.base.text import either, printable, quoted, utf8
 from shardctl.errors import UsageError

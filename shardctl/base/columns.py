@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from shardctl.base.arguments import checked
-from shardctl.base.hooks import provided
+from shardctl.base.by_name import provided
 from shardctl.base.text import in_short
 
 if TYPE_CHECKING:

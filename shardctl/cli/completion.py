@@ -209,7 +209,12 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
     Versions come after a `:`, configs after a `/` or once a single name is left. Paths are what a
     shell offers itself where nothing is offered here.
     """
-    from shardctl.metadata.names import catalog_names, catalog_titles, data_dirs, list_datasets
+    from shardctl.metadata.dataset_names import (
+        catalog_names,
+        catalog_titles,
+        data_dirs,
+        list_datasets,
+    )
     from shardctl.metadata.project_file import find_project
 
     titles: list[str] = []

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TextIO
 
 import typer
 
-from shardctl.base.hooks import named
+from shardctl.base.by_name import named
 from shardctl.base.progress import WATCHING
 from shardctl.base.text import (
     choices,

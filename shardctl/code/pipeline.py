@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from shardctl.code import reader
-from shardctl.code.source import call, code_of_host, keywords, literal, module
+from shardctl.code.python_text import call, code_of_host, keywords, literal, module
 from shardctl.errors import UsageError
-from shardctl.order.file_formats import refuse_unreadable
 from shardctl.order.order import Order, Origin
+from shardctl.order.resolved_spec import refuse_unreadable
 from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.stages import stages as ast
 from shardctl.stages.part import OfTensorflow, Source, Stage, named_in_tf

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import has_builder
-from shardctl.code.source import call, code_of_host, keywords, literal
+from shardctl.code.python_text import call, code_of_host, keywords, literal
 from shardctl.dataset.dataset import Dataset
 from shardctl.dataset.folders import folders_of
 from shardctl.errors import UsageError

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shardctl.base.arguments import checked, keep_fields, kind_of, made_kind
-from shardctl.base.hooks import provided
+from shardctl.base.by_name import provided
 from shardctl.base.text import choices, counted, dataset_title, in_short, nearest_first, quoted
 from shardctl.base.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX, POSITIONS
 from shardctl.dataset.identity import DatasetIdentity, FolderIdentity, SplitSize, paths_left
@@ -581,7 +581,7 @@ def _made_of_references(given: object) -> Dataset | None:
     if isinstance(given, Dataset):
         return given
     # Looking up a reference belongs to `metadata`, a package above this one: `shardctl/__init__.py`
-    # names the function (see `base/hooks.py`).
+    # names the function (see `base/by_name.py`).
     found: Dataset | None = provided("dataset")(given)
     if found is None and isinstance(getattr(given, "dataset", None), Dataset):
         raise UsageError("a Dataset is needed, which this has as its `dataset`")

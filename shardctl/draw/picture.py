@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shardctl.base.arrays import Int64s
-from shardctl.base.hooks import named
+from shardctl.base.by_name import named
 from shardctl.base.text import printable
 from shardctl.draw.tables import Look, Screen, display_width, paragraph, slot_styled, styled
 

@@ -19,9 +19,9 @@ from itertools import zip_longest
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
+from shardctl.base.by_name import named
 from shardctl.base.columns import Cell as RowsCell
 from shardctl.base.columns import Records, filled, listed, shared
-from shardctl.base.hooks import named
 from shardctl.base.text import counted, inert, printable
 from shardctl.draw.quantities import human_bytes
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arrays import Int64s
-from shardctl.code.source import call, keywords, literal
+from shardctl.code.python_text import call, keywords, literal
 from shardctl.errors import UsageError
 from shardctl.live.library import Library, LoaderObject, leaves, reader_of, refused
 from shardctl.loaders import grain_stages as ast
@@ -28,7 +28,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.part import said_of
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Pipeline, Read
-from shardctl.verbs.quality import loaders as ways
+from shardctl.verbs.quality import compare_loaders as ways
 
 _PIECE = 1024  # examples that are compared at once where there are no batches
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted
-from shardctl.code.source import call, comment, keywords, literal
+from shardctl.code.python_text import call, comment, keywords, literal
 from shardctl.errors import UsageError
 from shardctl.live.library import (
     DATA_LOADER,
@@ -33,7 +33,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.part import Stage, said_of
 from shardctl.stages.pipelines import parts_of, readers_of
 from shardctl.stages.stages import Pipeline, Read
-from shardctl.verbs.quality import loaders as ways
+from shardctl.verbs.quality import compare_loaders as ways
 from shardctl.verbs.verify.verify_files import file_path
 
 _COLUMN = "index"

@@ -22,10 +22,10 @@ from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.parse import parse_json
-from shardctl.order.file_formats import why_not_as_dataset
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.resolved_spec import why_not_as_dataset
 from shardctl.saved.position_file import PositionRecord, position_text
 from shardctl.saved.resume_plan import RunSegment, settings_as_planned
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings

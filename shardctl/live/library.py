@@ -14,7 +14,7 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.install import missing
 from shardctl.base.tfds_rules import POSITIONS
 from shardctl.code import reader
-from shardctl.code.source import call, comment, keywords, literal, settings_code
+from shardctl.code.python_text import call, comment, keywords, literal, settings_code
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import Loader, LoaderCall, Stop
 from shardctl.loaders.loader_sequence import LoaderConfig
@@ -22,7 +22,7 @@ from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.order import Origin
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.stages import Pipeline, Range, Read
-from shardctl.verbs.quality.loaders import Way
+from shardctl.verbs.quality.compare_loaders import Way
 
 DATA_LOADER = "from torch.utils.data import DataLoader"
 _REST_OF_BATCHES = '''\

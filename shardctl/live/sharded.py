@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arrays import Int64s
-from shardctl.code.source import call, comment, keywords, literal
+from shardctl.code.python_text import call, comment, keywords, literal
 from shardctl.errors import UsageError
 from shardctl.live.library import LoaderObject, OfDataLoader, element_of, imports_apart, refused
 from shardctl.loaders import litdata, streaming, webdataset
@@ -34,7 +34,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.part import Part, said_of
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Mixture, Pipeline, Read
-from shardctl.verbs.quality import loaders as ways
+from shardctl.verbs.quality import compare_loaders as ways
 
 _SPEC = json.dumps([1, {"type": None, "context": None, "children_spec": []}])
 _NONE = dict.fromkeys(("zip_data", "compression", "size_limit"))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arrays import Int64s
-from shardctl.code.source import call, keywords, literal
+from shardctl.code.python_text import call, keywords, literal
 from shardctl.errors import UsageError
 from shardctl.live.library import OfDataLoader, imports_apart, refused
 from shardctl.loaders import torch_stages as calls
@@ -26,7 +26,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.part import Part, said_of
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Pipeline, Read
-from shardctl.verbs.quality import loaders as ways
+from shardctl.verbs.quality import compare_loaders as ways
 
 _STREAM = """\
 class Stream(IterableDataset):

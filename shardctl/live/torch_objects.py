@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from shardctl.base.hooks import named
+from shardctl.base.by_name import named
 from shardctl.errors import UsageError
 from shardctl.live.library import LoaderObject, reader_of
 from shardctl.loaders import torch_stages as calls

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from shardctl.base.hooks import named
+from shardctl.base.by_name import named
 from shardctl.loaders.hugging_face_eras import DEFAULT_BUFFER
 
 if TYPE_CHECKING:

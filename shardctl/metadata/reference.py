@@ -27,7 +27,7 @@ from shardctl.dataset.dataset import Dataset, Split, source_dataset
 from shardctl.dataset.folders import folders_of
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.fields import said_about
-from shardctl.metadata import names, tfds_metadata
+from shardctl.metadata import dataset_names, tfds_metadata
 from shardctl.metadata.index import bare
 from shardctl.metadata.project_file import Project
 from shardctl.stores import stores
@@ -84,10 +84,10 @@ def choose_dataset(
     Raises:
         DatasetError: what was chosen is not there or broken, or is remote and may not be asked.
     """
-    dirs = names.data_dirs(data_dir, project)
+    dirs = dataset_names.data_dirs(data_dir, project)
     named = named_dataset(refs, project=project, cwd=cwd, fallback=fallback)
     if named.source == "default":
-        built_in = names.catalog_dataset(DEFAULT_DATASET)
+        built_in = dataset_names.catalog_dataset(DEFAULT_DATASET)
         assert built_in is not None  # it is in the catalog
         note = (
             f"no dataset chosen: using the built-in {DEFAULT_DATASET} layout; "
@@ -186,7 +186,7 @@ def _is_path(ref: str, cwd: Path) -> bool:
     path = cwd / ref
     if not os.path.exists(path):
         return _means_record_files(ref)
-    if not path.is_dir() or names.parse_dataset_name(ref) is None:
+    if not path.is_dir() or dataset_names.parse_dataset_name(ref) is None:
         return True
     # A folder that just has the name of a dataset is no path.
     return len(tfds_metadata.tfds_folders(path)) == 1 or bare.holds_record_files(str(path))
@@ -211,7 +211,7 @@ def read_dataset(
     Raises:
         DatasetError: a reference that leads nowhere, or to something broken.
     """
-    dirs = names.data_dirs(data_dir, Project())
+    dirs = dataset_names.data_dirs(data_dir, Project())
     counting: bare.Counting = "cached" if cache else "anew"
     return _read_all(
         refs, _Search(dirs=dirs, cwd=cwd or stores.working_folder(), counting=counting)
@@ -222,7 +222,7 @@ def read_dataset(
 class _Search:
     """Where references are looked up."""
 
-    dirs: names.DataDirs
+    dirs: dataset_names.DataDirs
     cwd: Path
     counting: bare.Counting
     on_disk: bool = False
@@ -249,7 +249,9 @@ def _read(ref: str, search: _Search) -> Dataset:
         dataset = read(ref, search)
         if dataset is not None:
             return dataset
-    known = sorted({*names.dataset_names(search.dirs.local()), *names.catalog_names()})
+    known = sorted(
+        {*dataset_names.dataset_names(search.dirs.local()), *dataset_names.catalog_names()}
+    )
     # Only what could be a name is compared with names; a path is not.
     close = nearest(ref, known) if re.fullmatch(r"[\w .-]+", ref) else []
     cure = f"did you mean {either(close)}?" if close else _FORMS
@@ -269,7 +271,7 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
     if not os.path.isdir(path):
         return None
     found = tfds_metadata.tfds_folders(path)
-    name = None if found == [path] else names.parse_dataset_name(ref)
+    name = None if found == [path] else dataset_names.parse_dataset_name(ref)
     if name is not None and len(found) != 1 and not bare.holds_record_files(str(path)):
         # A folder that just has the name of a dataset.
         dataset = _look_up(name, search)
@@ -362,9 +364,9 @@ def _means_record_files(ref: str) -> bool:
     >>> _means_record_files("shard-{000..146}.tar"), _means_record_files("data/train.tfrecord")
     (True, False)
     """
-    if names.parse_dataset_name(ref) is not None:
+    if dataset_names.parse_dataset_name(ref) is not None:
         return False
-    from shardctl.metadata.index.file_names import expanded, is_glob, sharded_regex
+    from shardctl.metadata.index.name_words import expanded, is_glob, sharded_regex
 
     name = ref.rpartition("/")[2]
     return is_glob(ref) or sharded_regex(name) is not None or next(expanded(ref)) != ref
@@ -381,7 +383,7 @@ def _name(ref: str, search: _Search) -> Dataset | None:
         raise DatasetError(f"no file or folder {quoted(ref, 200)}; {stores.A_SLASH_LOST}")
     if ref.endswith((*LAYOUT_SUFFIXES, "/")) or re.match(r"[./~\\]", ref):
         raise DatasetError(f"no file or folder {quoted(ref, 200)}")
-    name = names.parse_dataset_name(ref)
+    name = dataset_names.parse_dataset_name(ref)
     if name is None:
         return None
     dataset = _look_up(name, search)
@@ -390,12 +392,12 @@ def _name(ref: str, search: _Search) -> Dataset | None:
     return dataset
 
 
-def _look_up(name: names.DatasetName, search: _Search) -> Dataset | None:
-    folder = names.find_dataset(search.dirs, name)
+def _look_up(name: dataset_names.DatasetName, search: _Search) -> Dataset | None:
+    folder = dataset_names.find_dataset(search.dirs, name)
     if folder is not None:
         return tfds_metadata.dataset_in(folder)
     for reading in name.readings():
-        dataset = names.catalog_dataset(
+        dataset = dataset_names.catalog_dataset(
             reading.name, reading.config, reading.version, shown=name.shown
         )
         if dataset is not None:
@@ -403,15 +405,15 @@ def _look_up(name: names.DatasetName, search: _Search) -> Dataset | None:
     return None
 
 
-def _unknown_name(name: names.DatasetName, search: _Search) -> DatasetError:
+def _unknown_name(name: dataset_names.DatasetName, search: _Search) -> DatasetError:
     folders = ", ".join(printable(str(folder)) for folder in search.dirs)
     text = f"no dataset {quoted(name.shown)} in {folders} or the built-in catalog"
-    here = [str(found) for found in names.list_datasets(search.dirs, name.name)]
-    here += names.catalog_titles(name.name)
+    here = [str(found) for found in dataset_names.list_datasets(search.dirs, name.name)]
+    here += dataset_names.catalog_titles(name.name)
     if here:
         here = nearest_first(name.shown, here) if name.config else list(dict.fromkeys(here))
         return DatasetError(f"{text}; there is: {choices(here)}")
-    known = sorted({*names.dataset_names(search.dirs), *names.catalog_names()})
+    known = sorted({*dataset_names.dataset_names(search.dirs), *dataset_names.catalog_names()})
     close = nearest(name.shown.partition("/")[0].partition(":")[0], known)
     cure = f"did you mean {either(close)}?" if close else "shardctl list shows what there is"
     return DatasetError(f"{text}; {cure}")

@@ -16,7 +16,7 @@ import numpy as np
 
 from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, Int64sLike, last_not_above
-from shardctl.base.hooks import provided
+from shardctl.base.by_name import provided
 from shardctl.base.phrase import refused
 from shardctl.base.text import choices
 from shardctl.dataset.dataset import Dataset

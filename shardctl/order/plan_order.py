@@ -10,7 +10,7 @@ from shardctl.base.arguments import checked
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.order import file_formats
+from shardctl.order import resolved_spec
 from shardctl.order.order import Order
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.keywords import OrderSettings, Unpack
@@ -123,7 +123,7 @@ def order_of_version(
     None is the version in force.
     """
     if settings.stages is None:  # nothing of stages is loaded
-        return order_of(file_formats.resolved_spec(dataset, spec), settings, version)
+        return order_of(resolved_spec.resolved_spec(dataset, spec), settings, version)
     from shardctl.order.sources import refuse_unread_spec
 
     try:
@@ -153,20 +153,20 @@ def order_of(
         known = getattr(resolved, "known", None)
         return order_with_stages(dataset, spec, settings, known, version=version)
     if given is not None:
-        resolved = file_formats.resolved_spec(*given)
+        resolved = resolved_spec.resolved_spec(*given)
     # Before the loader is looked at: `all` is nondeterministic for each of them.
-    file_formats.refuse_open_splits(resolved)
+    resolved_spec.refuse_open_splits(resolved)
     if not settings.reader.on_tf_data:
         from shardctl.order.loader_order import LoaderOrder, loader_version
 
         version = version or loader_version(settings)
         settings = replace(settings, loader_version=version.version)
-        resolved = file_formats.as_read_by(resolved, settings)
+        resolved = resolved_spec.as_read_by(resolved, settings)
         said = version.assumptions
         by_loader = LoaderOrder(resolved.dataset, resolved.ranges, settings, assumptions=said)
         return _planned(resolved, by_loader, of_version=version.warnings)
     order = ReaderOrder(resolved.dataset, resolved.ranges, settings)
-    listed_files = file_formats.listing_warnings(resolved.dataset, resolved.ranges, settings)
+    listed_files = resolved_spec.listing_warnings(resolved.dataset, resolved.ranges, settings)
     return _planned(resolved, order, (*_assumptions(settings), *listed_files))
 
 
@@ -198,7 +198,7 @@ def order_with_stages(
         if reader.data is not None:
             dataset = as_dataset(reader.data) if kept is None else kept
         own = spec_of_reader(reader, dataset, spec, is_known=kept is not None)
-        return order_of(file_formats.resolved_spec(dataset, own), short)
+        return order_of(resolved_spec.resolved_spec(dataset, own), short)
     if not settings.reader.on_tf_data:
         from shardctl.order.loader_order import loader_version
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from shardctl.base.hooks import provided
+from shardctl.base.by_name import provided
 from shardctl.base.phrase import phrase, refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import printable, quoted
@@ -14,7 +14,7 @@ from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.dataset.folders import combined, distinct_datasets, labels_of
 from shardctl.errors import NotASplitError, UsageError
-from shardctl.order import file_formats
+from shardctl.order import resolved_spec
 from shardctl.order.loader_order import LoaderOrder, LoaderVersion
 from shardctl.order.order import Order, Origin
 from shardctl.order.reader_order import ReaderOrder
@@ -122,7 +122,7 @@ def sources(
             other = f"read({default_spec(own)!r}, data={error.named!r})"
             raise refused("{stages}: {}; another dataset is {}", error, other) from None
         # A mixture fixes how readers take turns, but not the order of splits within one of them.
-        file_formats.refuse_open_splits(found[read])
+        resolved_spec.refuse_open_splits(found[read])
     whole, labelled = in_one_dataset(list(found.values()))
     parts: dict[ast.Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
     origins: dict[ast.Read, Origin] = {}
@@ -134,11 +134,11 @@ def sources(
         origins[read] = Origin(name=f"{label}{own_spec}", dataset=own, spec=own_spec)
         warnings += found[read].warnings
         if settings.reader.on_tf_data:
-            warnings += file_formats.format_warnings(own, found[read].ranges)
+            warnings += resolved_spec.format_warnings(own, found[read].ranges)
         if not read.listed and settings.reader.on_tf_data:  # which is refused instead
             # The list of files, and so this warning, may be of this reader alone.
             own_settings = settings_of_read(settings, read)
-            warnings += file_formats.listing_warnings(own, found[read].ranges, own_settings)
+            warnings += resolved_spec.listing_warnings(own, found[read].ranges, own_settings)
     return Sources(
         resolved=ResolvedSources(
             dataset=whole,
@@ -283,7 +283,7 @@ def resolved_reading(dataset: Dataset, spec: str | None, settings: ReadSettings)
     """Return what a pipeline reads: its spec, or what the readers of its stages select."""
     if of_one_reader(settings) is not None:
         dataset, spec, _ = without_stages(dataset, spec, settings)
-        return file_formats.resolved_spec(dataset, spec)
+        return resolved_spec.resolved_spec(dataset, spec)
     return sources(dataset, spec if reads_spec(settings) else None, settings).resolved
 
 

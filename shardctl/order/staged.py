@@ -13,7 +13,7 @@ import numpy as np
 
 from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, groups_of
-from shardctl.base.hooks import provided
+from shardctl.base.by_name import provided
 from shardctl.base.tfds_rules import INT64_MAX, POSITIONS, WHOLE_DATASET
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError

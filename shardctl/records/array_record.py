@@ -10,7 +10,7 @@ from typing import Any
 from shardctl.base.install import to_install
 from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import Damage, FileContents, Report, no_report, refused
-from shardctl.records.streams import partial_copy
+from shardctl.records.decompress import partial_copy
 from shardctl.stores.store import ByteSource
 
 _BLOCK = 1 << 24  # bytes of a file whose records are held at a time

@@ -11,7 +11,7 @@ from typing import Any
 from shardctl.base.install import to_install
 from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import Damage, DamagedError, FileContents, Report, no_report, refused
-from shardctl.records.streams import Window
+from shardctl.records.decompress import Window
 from shardctl.stores.store import ByteSource, RangeFile, seekable
 
 _ROWS_AT_ONCE = 1 << 10  # rows of Parquet that are decoded at a time

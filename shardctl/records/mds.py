@@ -13,7 +13,7 @@ from functools import partial
 
 from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import Damage, DamagedError, FileContents, Report, no_report
-from shardctl.records.streams import Bytes, Window, of_packed, packed_as
+from shardctl.records.decompress import Bytes, Window, of_packed, packed_as
 from shardctl.stores.store import ByteSource
 
 _NUMBER = 4  # bytes of each number of the header

@@ -16,7 +16,7 @@ import google_crc32c
 from shardctl.base.tfds_rules import CRC32C_MASK_DELTA, TFRECORD_FOOTER_BYTES, TFRECORD_HEADER_BYTES
 from shardctl.dataset.dataset import FindingKind
 from shardctl.records.contents import Compression, Damage, FileContents, Report, no_report
-from shardctl.records.streams import Forwards, Window
+from shardctl.records.decompress import Forwards, Window
 from shardctl.stores.store import ByteSource
 
 FRAME = TFRECORD_HEADER_BYTES + TFRECORD_FOOTER_BYTES  # of a record besides its data

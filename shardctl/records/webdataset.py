@@ -12,7 +12,7 @@ from typing import NamedTuple
 from shardctl.base.text import printable, quoted
 from shardctl.dataset.dataset import FindingKind
 from shardctl.records.contents import Damage, DamagedError, FileContents, Report, no_report
-from shardctl.records.streams import Bytes, Window, of_packed, packed_as
+from shardctl.records.decompress import Bytes, Window, of_packed, packed_as
 from shardctl.stores.store import ByteSource
 
 _BEHIND = 1 << 16  # bytes behind the end that are looked at; archives are padded by up to 10 KiB

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from shardctl.base.arguments import Whole, made_kind
+from shardctl.base.by_name import provided
 from shardctl.base.columns import Tabular
-from shardctl.base.hooks import provided
 from shardctl.base.text import counted, in_short
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.identity import DatasetHead, DatasetIdentity

@@ -18,9 +18,9 @@ from shardctl.base.text import counted, in_short
 from shardctl.base.tfds_rules import RuleSet
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.identity import DatasetHead, DatasetIdentity, SplitSize
-from shardctl.order.file_formats import resolved_spec
 from shardctl.order.order_tree import HashTree
 from shardctl.order.plan_order import PlannedOrder, order_of, order_with_stages
+from shardctl.order.resolved_spec import resolved_spec
 from shardctl.order.sources import reads_spec
 from shardctl.settings.read_settings import ReadSettings, SettingsDocument, settings_of_document
 from shardctl.settings.short_form import of_one_reader

@@ -17,7 +17,7 @@ from shardctl.dataset.folders import folders_of
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.tfds_metadata import read_example_size, read_tfds_folder
-from shardctl.order.file_formats import refuse_unreadable
+from shardctl.order.resolved_spec import refuse_unreadable
 from shardctl.stores.stores import is_remote, path_of
 from shardctl.tfds.imports import tensorflow_datasets
 

@@ -15,7 +15,7 @@ from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
 from shardctl.order.epoch_reading import sorted_reads
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.order.file_formats import format_warnings, refuse_open_splits, refuse_unreadable
+from shardctl.order.resolved_spec import format_warnings, refuse_open_splits, refuse_unreadable
 from shardctl.settings.keywords import ReaderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings, refuse_loader
 from shardctl.spec.host import Host, HostLike, as_host

@@ -13,8 +13,8 @@ from typing import Any, Self
 
 from shardctl.base.arguments import checked
 from shardctl.errors import UsageError
-from shardctl.order.file_formats import format_warnings, refuse_unreadable
 from shardctl.order.plan_order import PlannedOrder, plan_order
+from shardctl.order.resolved_spec import format_warnings, refuse_unreadable
 from shardctl.saved import position_file
 from shardctl.saved.position_file import PositionRecord
 from shardctl.saved.resume_plan import ResumePlan, RunSegment, settings_as_planned

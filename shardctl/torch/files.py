@@ -12,7 +12,7 @@ from shardctl.base.arguments import checked
 from shardctl.base.text import counted, printable
 from shardctl.errors import DatasetError
 from shardctl.live.key_order import BuilderOrDataset, typed
-from shardctl.order.file_formats import refuse_open_splits, resolved_spec
+from shardctl.order.resolved_spec import refuse_open_splits, resolved_spec
 from shardctl.records.arrow import pyarrow_module
 from shardctl.records.webdataset import Samples
 from shardctl.spec.reads import reads_of

@@ -17,8 +17,8 @@ import pytest
 import shardctl
 from shardctl import Dataset, Split
 from shardctl.api.tables import view_of
+from shardctl.base.by_name import named
 from shardctl.base.columns import Answer, Tabular
-from shardctl.base.hooks import named
 from shardctl.draw.picture import DRAWERS
 from tests.public_calls import World
 

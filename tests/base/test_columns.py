@@ -7,8 +7,8 @@ import pickle
 
 import pytest
 
+from shardctl.base.by_name import PROVIDERS
 from shardctl.base.columns import Cell, OnDemand, Records, Tabular, rows_of
-from shardctl.base.hooks import PROVIDERS
 
 
 def test_a_sequence_made_on_demand_is_the_list_of_its_items() -> None:

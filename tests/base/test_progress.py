@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import shardctl
-from shardctl.base.hooks import PROVIDERS, provided
+from shardctl.base.by_name import PROVIDERS, provided
 from shardctl.base.progress import MAX_SECONDS, Progress, watched_by
 from shardctl.errors import UsageError
 

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 import shardctl.dataset.dataset as module
 from shardctl.base.text import dataset_title
+from shardctl.dataset.buffer_memory import ElementSize, element_size
 from shardctl.dataset.dataset import Dataset, ExampleSize, Split, even_lengths
-from shardctl.dataset.element_size import ElementSize, element_size
 from shardctl.dataset.folders import combined, distinct_datasets, labels_of
 from shardctl.dataset.shard_files import PackedInts, ShardFiles
 from shardctl.errors import DatasetError, UsageError

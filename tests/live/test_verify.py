@@ -12,7 +12,7 @@ import pytest
 import shardctl
 import shardctl.live.verify as module
 import shardctl.order.loader_order as versions
-from shardctl.base.hooks import provided
+from shardctl.base.by_name import provided
 from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.live.process import in_pieces
 from shardctl.live.verify import first_difference

@@ -15,8 +15,8 @@ from shardctl.dataset.dataset import COUNTED_LAYOUT, Dataset, FileFinding, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.metadata import files_on_disk
+from shardctl.metadata.dataset_names import catalog_dataset
 from shardctl.metadata.files_on_disk import check_files, none_here, with_disk_bytes
-from shardctl.metadata.names import catalog_dataset
 from shardctl.metadata.reference import read_dataset
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.stores.stores import RemotePath

@@ -21,9 +21,9 @@ import shardctl
 from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
-from shardctl.order.file_formats import refuse_open_hosts, resolved_spec
 from shardctl.order.plan_order import order_of, plan_order
 from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.resolved_spec import refuse_open_hosts, resolved_spec
 from shardctl.order.sources import progress_of
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.read_settings import ReadSettings

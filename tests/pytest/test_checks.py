@@ -229,7 +229,7 @@ def test_a_run_without_the_fixture_loads_nothing(
             loaded = {name for name in sys.modules if name.startswith("tensorflow")}
             assert not loaded
             ours = {name for name in sys.modules if name.partition(".")[0] == "shardctl"}
-            assert ours <= {"shardctl", "shardctl.base", "shardctl.base.hooks", "shardctl.pytest"}
+            assert ours <= {"shardctl", "shardctl.base", "shardctl.base.by_name", "shardctl.pytest"}
         """
     )
     installed = entry_points(group="pytest11", name="shardctl")

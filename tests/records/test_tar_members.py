@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.records.contents import DamagedError
-from shardctl.records.streams import Unpacked, Window, packed_as
+from shardctl.records.decompress import Unpacked, Window, packed_as
 from shardctl.records.webdataset import Archive
 from tests.byte_sources import near
 from tests.cases import counted, some

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.records import streams as window
+from shardctl.records import decompress as window
 from shardctl.records import tfrecord
 from shardctl.records.contents import FileContents
 from shardctl.records.tfrecord import count_tfrecord

@@ -14,9 +14,9 @@ import yaml
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.files.documents import to_json, to_yaml
+from shardctl.metadata.example_log import read_seen
 from shardctl.metadata.reference import read_dataset
-from shardctl.metadata.seen_file import read_seen
-from shardctl.order.file_formats import resolved_spec
+from shardctl.order.resolved_spec import resolved_spec
 from shardctl.saved.plan_file import instruction_rows, parse_plan, plan_document, read_plan
 from shardctl.saved.resume_plan import PlanListing, ResumePlan, calls_chained
 from shardctl.saved.snapshot import Snapshot

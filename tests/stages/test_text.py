@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shardctl.errors import UsageError
 from shardctl.files.parse import parse_yaml
-from shardctl.metadata.names import catalog_datasets, catalog_names
+from shardctl.metadata.dataset_names import catalog_datasets, catalog_names
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages import stages as ast
 from shardctl.stages.stages import Batch, Read, Shuffle

@@ -18,8 +18,8 @@ from shardctl.dataset.shard_files import ShardFiles
 from shardctl.draw.tables import PLAIN, Screen
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.metadata.index.index import Index, IndexedSplit
-from shardctl.metadata.index.names import NameProblem
-from shardctl.metadata.index.tfds_metadata import TfdsMetadata, TfdsSplit
+from shardctl.metadata.index.planned_metadata import TfdsMetadata, TfdsSplit
+from shardctl.metadata.index.splits_by_name import NameProblem
 from shardctl.metadata.layouts import BrokenFile
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings

@@ -135,7 +135,7 @@ def refuse_no_spec(spec: str | None, source: DatasetOptions) -> None:
     Raises:
         NotASplitError: the spec is none.
     """
-    from shardctl.order.file_formats import resolved_spec
+    from shardctl.order.resolved_spec import resolved_spec
 
     if spec is None:
         return

@@ -45,7 +45,7 @@ def naming_damaged() -> Iterator[None]:
 
 def looks_like_records(name: str) -> bool:
     """Return whether a file of this name is one of records, as far as names tell."""
-    from shardctl.metadata.index.file_names import FileKind, file_kind
+    from shardctl.metadata.index.name_words import FileKind, file_kind
 
     return file_kind(name) in (FileKind.RECORDS, FileKind.SHARD)
 
@@ -61,7 +61,7 @@ def holds_record_files(folder: str) -> bool:
 
 def is_record_file(path: str) -> bool:
     """Return whether a file is one of records, by its name or its first bytes."""
-    from shardctl.metadata.index.file_names import FileKind, file_kind
+    from shardctl.metadata.index.name_words import FileKind, file_kind
     from shardctl.records.read_file import format_of
 
     name = path.rpartition("/")[2]
@@ -126,7 +126,7 @@ def _damaged(found: Index, path: str) -> Iterator[FileFinding]:
 
 def _uncounted(path: str) -> Dataset:
     from shardctl.metadata.index.listing import list_files
-    from shardctl.metadata.index.names import arrange
+    from shardctl.metadata.index.splits_by_name import arrange
 
     arranged = arrange(list_files([path]))
     splits = tuple(Split(name=split.name, shard_lengths=()) for split in arranged.splits)

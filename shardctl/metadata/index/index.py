@@ -21,9 +21,9 @@ from shardctl.files.documents import Document
 from shardctl.files.fields import files_field
 from shardctl.metadata.index.count import Counts, count_files
 from shardctl.metadata.index.listing import list_files
-from shardctl.metadata.index.names import Arrangement, NameProblem, arrange
+from shardctl.metadata.index.planned_metadata import patterned
 from shardctl.metadata.index.sidecars import Sidecars
-from shardctl.metadata.index.tfds_metadata import patterned
+from shardctl.metadata.index.splits_by_name import Arrangement, NameProblem, arrange
 from shardctl.metadata.index.workers import RunnerLike, checked_jobs
 from shardctl.metadata.layouts import BrokenFile
 from shardctl.records.contents import Compression, Damage, FileContents

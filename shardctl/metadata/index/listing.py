@@ -15,7 +15,7 @@ from itertools import chain, groupby, islice, pairwise
 from shardctl.base.text import choices, counted, near_or_all, quoted
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, ShardctlError, UsageError
-from shardctl.metadata.index.file_names import (
+from shardctl.metadata.index.name_words import (
     ANY_FOLDERS,
     FileKind,
     expanded,

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from shardctl.base.text import quoted
 from shardctl.errors import DatasetError
-from shardctl.metadata.index.file_names import NUMBER, RANDOM
+from shardctl.metadata.index.name_words import NUMBER, RANDOM
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import as_bytes, split_path
 

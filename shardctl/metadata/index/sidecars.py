@@ -17,7 +17,7 @@ from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
 from shardctl.files.parse import parse_json
-from shardctl.metadata.index.file_names import split_word
+from shardctl.metadata.index.name_words import split_word
 from shardctl.metadata.tfds_metadata import dataset_from_info, is_hugging_face_info
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of

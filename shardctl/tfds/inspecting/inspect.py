@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from shardctl.base.arguments import Kind, checked
-from shardctl.base.hooks import provided
+from shardctl.base.by_name import provided
 from shardctl.base.phrase import refused
 from shardctl.base.text import choices
 from shardctl.base.tfds_rules import Loop

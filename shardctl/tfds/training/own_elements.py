@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shardctl.base.arrays import Int64s, spans
-from shardctl.base.hooks import provided
+from shardctl.base.by_name import provided
 from shardctl.base.text import choices, counted
 from shardctl.base.tfds_rules import POSITIONS, WHOLE_DATASET
 from shardctl.errors import UsageError

@@ -15,8 +15,8 @@ from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import Loop
 from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.errors import UsageError
-from shardctl.order.file_formats import refuse_unreadable
 from shardctl.order.plan_order import plan_order
+from shardctl.order.resolved_spec import refuse_unreadable
 from shardctl.order.sources import spec_of_reader
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.keywords import OrderSettings, Unpack

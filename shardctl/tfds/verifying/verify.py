@@ -11,15 +11,15 @@ import numpy as np
 
 from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, ranges
-from shardctl.base.hooks import provided
+from shardctl.base.by_name import provided
 from shardctl.base.progress import WATCHING, Progress, Watch, watched_by
 from shardctl.base.text import printable
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.order.file_formats import resolved_spec
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
+from shardctl.order.resolved_spec import resolved_spec
 from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
 from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import SettingsLike, as_settings, settings_in_force

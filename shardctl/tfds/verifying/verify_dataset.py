@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arguments import checked
-from shardctl.base.hooks import provided
+from shardctl.base.by_name import provided
 from shardctl.base.progress import WATCHING, Progress, Watch, watched_by
 from shardctl.base.text import choices
 from shardctl.base.tfds_rules import Loop

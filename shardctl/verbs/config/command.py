@@ -115,7 +115,7 @@ class _Sources:
 
     def of_datasets(self, options: DatasetOptions) -> Iterator[SettingInForce]:
         """Yield which dataset is chosen, then the folders where names are looked up, in order."""
-        from shardctl.metadata.names import DATA_DIR_VARIABLE, data_dirs
+        from shardctl.metadata.dataset_names import DATA_DIR_VARIABLE, data_dirs
         from shardctl.metadata.reference import ENVIRONMENT_VARIABLE, named_dataset
 
         named = named_dataset(options.dataset or (), project=self._project)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from shardctl.base.arguments import checked, keep_fields
 from shardctl.base.arrays import Int64s, spans
+from shardctl.base.by_name import provided
 from shardctl.base.columns import Answer
-from shardctl.base.hooks import provided
 from shardctl.base.progress import Progress
 from shardctl.base.text import choices, counted, in_short
 from shardctl.dataset.dataset import Dataset

@@ -20,7 +20,7 @@ from shardctl.base.progress import Progress
 from shardctl.base.text import counted, in_short
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, Split, as_dataset
-from shardctl.order import file_formats, sources
+from shardctl.order import resolved_spec, sources
 from shardctl.order.loader_order import LoaderOrder, loader_version
 from shardctl.order.order import Order, Origin
 from shardctl.order.plan_order import as_warnings, order_of
@@ -229,7 +229,7 @@ class OfLoader:
             raise refused("{loader=} shares nothing among hosts", loader=settings.loader)
         self._version = version = loader_version(settings)
         self.settings = replace(settings, host=None, loader_version=version.version)
-        kept = file_formats.as_read_by(resolved, settings)
+        kept = resolved_spec.as_read_by(resolved, settings)
         said = (*version.warnings, *as_warnings(version.assumptions))
         self.resolved = replace(kept, warnings=(*kept.warnings, *said))
         self.reads = reads_of(resolved.dataset, resolved.ranges)
@@ -245,7 +245,7 @@ class OfLoader:
             UsageError: too many hosts for so many files; the loader refuses the settings.
             UnpredictableOrderError: the loader, or the order of the splits, is nondeterministic.
         """
-        file_formats.refuse_open_splits(self.resolved)
+        resolved_spec.refuse_open_splits(self.resolved)
         reads = self.reads
         for index in range(num_hosts):
             host = Host(index=index, count=num_hosts) if num_hosts > 1 else None
@@ -386,7 +386,7 @@ def sharing_of(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sh
     for read in readers_of(stages):
         own = dataset if read.data is None else as_dataset(read.data)
         # Equal readers are one entry; a second use reads the same share again.
-        resolved = file_formats.resolved_spec(own, sources.spec_of_reader(read, own, spec))
+        resolved = resolved_spec.resolved_spec(own, sources.spec_of_reader(read, own, spec))
         found[read] = settings_of_read(settings, read), resolved
     sharing = OfReaders(settings if alone is None else alone[0], list(found.values()))
     sharing.reads_again = len(readers_of(stages)) > len(found)
@@ -518,7 +518,7 @@ class OfReaders:
             )
         mode = HOST_MODES[way]
         for resolved in self._found:
-            file_formats.refuse_open_hosts(resolved, mode, num_hosts)
+            resolved_spec.refuse_open_hosts(resolved, mode, num_hosts)
         columns = mode.host_reads(self._all, num_hosts)
         own = [columns]
         if self.num_readers > 1:
@@ -580,7 +580,7 @@ class OfReaders:
         """Return what each host yields of one epoch in batches of one size."""
         mode = self.settings.host_mode
         for resolved in self._found:
-            file_formats.refuse_open_hosts(resolved, mode, num_hosts)
+            resolved_spec.refuse_open_hosts(resolved, mode, num_hosts)
         sizes = [mode.host_reads(one, num_hosts).num_examples for one in self._readers]
         pipeline = in_batches(self._pipeline, batch, drop=drop)
         chain = self._chain_of(pipeline)

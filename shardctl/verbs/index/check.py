@@ -14,7 +14,7 @@ from shardctl.base.text import path_word, public_url
 from shardctl.dataset.dataset import Dataset
 from shardctl.metadata.index.count import count_files
 from shardctl.metadata.index.listing import list_files
-from shardctl.metadata.index.names import chosen_by
+from shardctl.metadata.index.splits_by_name import chosen_by
 from shardctl.metadata.index.workers import RunnerLike, checked_jobs
 from shardctl.metadata.layouts import IndexedFile, IndexedLayout, read_index_file
 from shardctl.records.contents import FileContents

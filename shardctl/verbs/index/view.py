@@ -14,7 +14,7 @@ from shardctl.metadata.index.index import (
     Index,
     index_document,  # noqa: F401  # one of the formats
 )
-from shardctl.metadata.index.tfds_metadata import TfdsMetadata
+from shardctl.metadata.index.planned_metadata import TfdsMetadata
 from shardctl.saved.head import head, kind_head
 from shardctl.verbs.index.check import IndexCheck
 from shardctl.verbs.layout.answer import SplitLayout

@@ -147,7 +147,7 @@ def _scans(out: OutputOptions, *, runs: bool) -> Any:
     """Return the scans beside the shardctl.yaml: the one that is written, or the nearest."""
     from pathlib import Path
 
-    from shardctl.base.hooks import provided
+    from shardctl.base.by_name import provided
 
     is_file = FORMATS.chosen(out) == "yaml" and out.output not in (None, "-")
     beside = {"folder": Path(os.path.dirname(out.output or ""))} if is_file else {}

@@ -13,7 +13,7 @@ from shardctl.base.phrase import option, refused
 from shardctl.base.text import choices, counted, in_short, nearest_first
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
-from shardctl.order.file_formats import refuse_open_hosts
+from shardctl.order.resolved_spec import refuse_open_hosts
 from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.names import no_such_setting
 from shardctl.settings.read_settings import SHORT_FORM, ReadSettings, SettingsLike, as_settings

@@ -43,7 +43,7 @@ def list(
     """
     from shardctl.api.list_datasets import datasets_in
     from shardctl.draw.quantities import first_few
-    from shardctl.metadata.names import data_dirs
+    from shardctl.metadata.dataset_names import data_dirs
     from shardctl.metadata.project_file import Project
 
     project = Project() if data_dir is not None else project_here()

@@ -57,7 +57,7 @@ def locate_python(located: Located, *, spec: str) -> Iterator[str]:
     """
     # Imported when code is asked for: it takes longer than the order itself.
     from shardctl.code import reader
-    from shardctl.code.source import comment, module, order_comment
+    from shardctl.code.python_text import comment, module, order_comment
 
     order = located.order
     runs = list(_runs(located))
@@ -84,8 +84,8 @@ def locate_python(located: Located, *, spec: str) -> Iterator[str]:
 
 def _reading(dataset: Dataset, name: str, slices: Sequence[str]) -> Iterator[str]:
     """Yield what reads slices of a dataset with `builder`, one after the other, as `name`."""
-    from shardctl.code.source import literal
-    from shardctl.order.file_formats import NOT_BY_AS_DATASET, refuse_unreadable
+    from shardctl.code.python_text import literal
+    from shardctl.order.resolved_spec import NOT_BY_AS_DATASET, refuse_unreadable
 
     yield from ("slices = [", *(f"    {literal(one)}," for one in slices), "]")
     splits = '"+".join(slices)'

@@ -16,8 +16,8 @@ from shardctl.base.columns import Tabular
 from shardctl.base.phrase import option, refused
 from shardctl.base.text import either, in_short
 from shardctl.base.tfds_rules import WHOLE_DATASET
+from shardctl.dataset.buffer_memory import ElementSize, element_size
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.dataset.element_size import ElementSize, element_size
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, order_of, plan_order

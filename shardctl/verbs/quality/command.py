@@ -73,7 +73,7 @@ def quality(
       shardctl quality --loaders --batch 256 -d imagenet2012
     """
     if loaders:
-        from shardctl.verbs.quality.loaders import compare_loaders
+        from shardctl.verbs.quality.compare_loaders import compare_loaders
 
         asked = {"--target": target, "--memory": memory, "--details": details or None}
         asked |= {"--min-score": min_score, "--example-bytes": example_bytes}

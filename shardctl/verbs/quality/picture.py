@@ -16,7 +16,7 @@ from shardctl.order.order import Order
 from shardctl.order.sample import OrderSample, epoch_length, storage_order
 from shardctl.order.shard_map import NUM_COLUMNS, NUM_ROWS, looked_up
 from shardctl.verbs.quality.answer import Quality
-from shardctl.verbs.quality.loaders import LoaderComparison
+from shardctl.verbs.quality.compare_loaders import LoaderComparison
 from shardctl.verbs.quality.metrics import MIXED, even_from_afar
 from shardctl.verbs.quality.view import best_line
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from shardctl.base.columns import RecordStream, picked, record_of, records_of, stream_of
 from shardctl.base.text import choices, counted, first_upper
-from shardctl.dataset.element_size import ElementSize
+from shardctl.dataset.buffer_memory import ElementSize
 from shardctl.draw.quantities import human_bytes, number
 from shardctl.draw.step_rows import order_head, order_heading, pipeline_record, settings_words
 from shardctl.draw.tables import (
@@ -25,7 +25,7 @@ from shardctl.files.documents import Document
 from shardctl.saved.head import head
 from shardctl.settings.read_settings import settings_in_force
 from shardctl.verbs.quality.answer import Alternative, MemoryBudget, Quality, with_buffer
-from shardctl.verbs.quality.loaders import Ending, LoaderComparison, WayToRead
+from shardctl.verbs.quality.compare_loaders import Ending, LoaderComparison, WayToRead
 from shardctl.verbs.quality.metrics import meaning
 
 

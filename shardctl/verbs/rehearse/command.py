@@ -16,7 +16,7 @@ from shardctl.verbs.inspect.command import ScriptOptions, names_function, refuse
 
 if TYPE_CHECKING:
     from shardctl.tfds.inspecting.script import ScriptFunction
-    from shardctl.tfds.verifying.rehearse import MakeFunction
+    from shardctl.tfds.verifying.rehearsed_run import MakeFunction
 
 FORMATS = formats_of("rehearse")
 _PLACES = re.compile(r"\{(host|hosts|step)\}")
@@ -69,7 +69,7 @@ def rehearse(
     from shardctl.tfds.imports import quiet_tensorflow
 
     with ProgressBars(), quiet_tensorflow(warn):
-        from shardctl.tfds.verifying.rehearse import Job, rehearse, rehearse_script
+        from shardctl.tfds.verifying.rehearsed_run import Job, rehearse, rehearse_script
 
         if is_function:
             made, named = _filled(script, words)

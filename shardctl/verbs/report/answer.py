@@ -8,15 +8,15 @@ from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 from shardctl.base.arguments import checked
+from shardctl.base.by_name import provided
 from shardctl.base.columns import Answer
-from shardctl.base.hooks import provided
 from shardctl.base.phrase import check_numbers
 from shardctl.base.text import counted, in_short, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
-from shardctl.order.file_formats import as_read_by, resolved_spec
 from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
+from shardctl.order.resolved_spec import as_read_by, resolved_spec
 from shardctl.order.shard_map import Strips, strips
 from shardctl.order.sources import refuse_unread_spec, resolved_reading
 from shardctl.settings.keywords import OrderSettings, Unpack
@@ -37,7 +37,7 @@ from shardctl.verbs.lint.answer import lint as lint_pipeline
 from shardctl.verbs.lint.context import Usage
 from shardctl.verbs.quality.answer import DEFAULT_WINDOW, Quality
 from shardctl.verbs.quality.answer import quality as measured_quality
-from shardctl.verbs.quality.loaders import LoaderComparison, compare_loaders
+from shardctl.verbs.quality.compare_loaders import LoaderComparison, compare_loaders
 
 _POSITIONS, _VISITS = 4096, 128  # of the first reads that are shown, at most
 

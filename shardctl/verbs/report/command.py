@@ -34,7 +34,7 @@ def _formats(page: str, document: str) -> Formats:
 
 FORMATS = _formats("verbs.report.page:report_page", "verbs.report.page:report_document")
 _COMPARED = _formats(
-    "verbs.report.compared:comparison_page", "verbs.report.compared:comparison_document"
+    "verbs.report.compare_page:comparison_page", "verbs.report.compare_page:comparison_document"
 )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+from shardctl.base.by_name import provided
 from shardctl.base.columns import Answer
-from shardctl.base.hooks import provided
 from shardctl.base.progress import Watch
 from shardctl.base.text import in_short
 from shardctl.base.tfds_rules import ORDER_RULES, RuleSet

@@ -37,7 +37,7 @@ from shardctl.verbs.lint.rule import SEVERITIES
 from shardctl.verbs.lint.view import lint_document
 from shardctl.verbs.quality import view as quality_view
 from shardctl.verbs.quality.answer import Quality
-from shardctl.verbs.quality.loaders import LoaderComparison
+from shardctl.verbs.quality.compare_loaders import LoaderComparison
 from shardctl.verbs.quality.metrics import FAIR, MIXED, meaning
 from shardctl.verbs.report import elements as html
 from shardctl.verbs.report.answer import NotShown, Report, Shown

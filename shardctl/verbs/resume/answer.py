@@ -18,11 +18,11 @@ from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.loaders.loader import Stop, library_of
 from shardctl.order.epoch_reading import own_rows, sorted_reads
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.order.file_formats import as_read_by, refuse_open_hosts, refuse_unreadable
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.order import NONE, Order
 from shardctl.order.plan_order import PlannedOrder, order_of, plan_order
 from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.resolved_spec import as_read_by, refuse_open_hosts, refuse_unreadable
 from shardctl.order.sources import resolved_reading, spec_as_given, without_stages
 from shardctl.order.staged import StagedOrder
 from shardctl.saved import resume_plan

@@ -14,7 +14,7 @@ from shardctl.dataset import identity
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.folders import layout_tells_order, with_folders
 from shardctl.errors import DatasetError
-from shardctl.order.file_formats import format_warnings, refuse_open_splits, refuse_unreadable
+from shardctl.order.resolved_spec import format_warnings, refuse_open_splits, refuse_unreadable
 from shardctl.order.sources import resolved_reading
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.short_form import stages_of

@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from string import Template
 
-from shardctl.code import reader, source
+from shardctl.code import python_text as source
+from shardctl.code import reader
 from shardctl.code.pipeline import order_module
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import library_of

@@ -253,7 +253,7 @@ def _log(
     dataset: "Dataset", spec: str | None, settings: "ReadSettings", path: str
 ) -> "tuple[Resolved, Int64s]":
     """Return what is read, and the codes that a log has of it."""
-    from shardctl.metadata.seen_file import read_seen
+    from shardctl.metadata.example_log import read_seen
     from shardctl.order.sources import resolved_reading
     from shardctl.verbs.resume.answer import codes_of
 

@@ -18,10 +18,10 @@ from shardctl.base.progress import Progress
 from shardctl.base.text import counted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
-from shardctl.order.file_formats import refuse_unreadable
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, order_of
 from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.resolved_spec import refuse_unreadable
 from shardctl.order.sources import resolved_reading, without_stages
 from shardctl.saved.resume_plan import (
     MAX_HOSTS,

@@ -143,7 +143,7 @@ def simulate_python(simulation: Simulation) -> Iterator[str]:
     # Imported when code is asked for: it takes longer than the order itself.
     from shardctl.code import reader
     from shardctl.code.pipeline import order_module
-    from shardctl.code.source import module, order_comment
+    from shardctl.code.python_text import module, order_comment
     from shardctl.loaders.loader import library_of
     from shardctl.order.loader_order import LoaderOrder
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.metadata.index.file_names import expanded, path_regex, sharded_regex
+from shardctl.metadata.index.name_words import expanded, path_regex, sharded_regex
 from tests.cases import add_cases, some
 from tests.golden import assert_answers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shardctl import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.metadata.index.tfds_metadata import patterned, plan_tfds_metadata
+from shardctl.metadata.index.planned_metadata import patterned, plan_tfds_metadata
 from tests.golden import assert_evaluated
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shardctl.metadata.index.file_names import (
+from shardctl.metadata.index.name_words import (
     NUMBER,
     dataset_of_folder,
     file_kind,

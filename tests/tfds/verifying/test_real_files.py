@@ -10,7 +10,7 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.metadata.names import catalog_dataset
+from shardctl.metadata.dataset_names import catalog_dataset
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.plan_order import plan_order

@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.cli.options.dataset import DatasetOptions
 from shardctl.cli.options.order import OrderOptions
-from shardctl.metadata.names import catalog_dataset
+from shardctl.metadata.dataset_names import catalog_dataset
 from shardctl.metadata.project_file import find_project
 from shardctl.verbs.config.answer import Origin
 from shardctl.verbs.config.command import all_in_force

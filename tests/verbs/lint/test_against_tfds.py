@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import shardctl.tfds
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.metadata.tfds_metadata import read_tfds_folder
-from shardctl.order.file_formats import num_rows_written
+from shardctl.order.resolved_spec import num_rows_written
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.lint.answer import lint
 from shardctl.verbs.lint.context import Usage

@@ -19,7 +19,7 @@ from shardctl.draw.tables import PLAIN, Screen
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.verbs.quality import view
 from shardctl.verbs.quality.answer import Alternative, Quality, quality
-from shardctl.verbs.quality.loaders import Ending, LoaderComparison, compare_loaders
+from shardctl.verbs.quality.compare_loaders import Ending, LoaderComparison, compare_loaders
 from shardctl.verbs.quality.metrics import Metric, score_of
 from tests.cli.conftest import Shardctl
 from tests.golden import assert_evaluated, assert_golden

@@ -16,7 +16,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.report.answer import NotShown, Report, report
 from shardctl.verbs.report.compare import ReportComparison, Side, compare_sides
-from shardctl.verbs.report.compared import comparison_body
+from shardctl.verbs.report.compare_page import comparison_body
 from shardctl.verbs.report.elements import STYLE
 from shardctl.verbs.report.page import report_body
 from tests.draw.drawn import DARK, HOSTILE, LIGHT, contrast

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
-from shardctl.order.file_formats import resolved_spec
 from shardctl.order.plan_order import plan_order
+from shardctl.order.resolved_spec import resolved_spec
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.stages.text import parse_stages

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.order.file_formats import resolved_spec
 from shardctl.order.plan_order import order_of
+from shardctl.order.resolved_spec import resolved_spec
 from shardctl.saved.resume_plan import RunSegment
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host, HostBy

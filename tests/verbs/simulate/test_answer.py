@@ -18,7 +18,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.files.documents import json_line, to_csv, to_json, to_yaml
-from shardctl.metadata.names import catalog_dataset
+from shardctl.metadata.dataset_names import catalog_dataset
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.locate.answer import MATCH_FIELDS, locate
 from shardctl.verbs.locate.view import locate_rows

@@ -13,7 +13,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.order.file_formats import resolved_spec
+from shardctl.order.resolved_spec import resolved_spec
 from shardctl.spec.host import Host
 from shardctl.verbs.verify.answer import (
     BUDGETS,

@@ -19,9 +19,9 @@ import pytest
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
+from shardctl.metadata.dataset_names import catalog_dataset
 from shardctl.metadata.index.index import index, index_document
 from shardctl.metadata.layouts import read_layout_file
-from shardctl.metadata.names import catalog_dataset
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds.verifying.verify import verify, verify_plan

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from shardctl.base import tfds_rules
 from shardctl.base.phrase import option
 from shardctl.base.text import counted
-from shardctl.order.file_formats import why_not_as_dataset, why_short
+from shardctl.order.resolved_spec import why_not_as_dataset, why_short
 from shardctl.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.spec.subsplit import SplitRange
 from shardctl.stages import stages as ast

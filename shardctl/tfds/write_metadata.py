@@ -19,7 +19,7 @@ from shardctl.base.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_TEMPLATE, FE
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import DatasetError, ShardctlError, UsageError
 from shardctl.files.atomic import new_file
-from shardctl.metadata.index.tfds_metadata import TfdsMetadata, plan_tfds_metadata
+from shardctl.metadata.index.planned_metadata import TfdsMetadata, plan_tfds_metadata
 from shardctl.stores.stores import is_remote, store_of
 from shardctl.tfds.imports import quiet_tensorflow, tensorflow, tensorflow_datasets
 from shardctl.tfds.inspecting.script import ScriptFunction

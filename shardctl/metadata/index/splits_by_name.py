@@ -14,7 +14,7 @@ from itertools import chain, islice, pairwise
 
 from shardctl.base.text import choices, counted, printable, quoted, shell_line
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.index import file_names
+from shardctl.metadata.index import name_words
 from shardctl.metadata.index.listing import Listing
 from shardctl.metadata.index.shard_sets import COMPRESSED, ShardSet, glob_of, path_key, shard_sets
 from shardctl.records.read_file import format_of_name
@@ -79,7 +79,7 @@ def arrange(
     else:
         chosen, stated = _splits_by_names(listing)
     file_format = _file_format(listing, chain.from_iterable(chosen.values()))
-    by_folder, version = file_names.dataset_of_folder(listing.root)
+    by_folder, version = name_words.dataset_of_folder(listing.root)
     orders = [SplitOrder(listing.root, *one) for one in chosen.items()]
     return Arrangement(
         root=listing.root,
@@ -98,7 +98,7 @@ def _file_format(listing: Listing, sets: Iterable[ShardSet]) -> str | None:
     globs: dict[str | None, str] = {}
     for found in sets:
         for text in sorted(found.texts):
-            known = format_of_name(re.sub(f"[{file_names.NUMBER}{file_names.RANDOM}]", "0", text))
+            known = format_of_name(re.sub(f"[{name_words.NUMBER}{name_words.RANDOM}]", "0", text))
             globs.setdefault(known, found.folder + glob_of(text))
     formats = sorted(known for known in globs if known is not None)
     if len(formats) > 1:
@@ -141,16 +141,16 @@ def _splits_by_names(listing: Listing) -> tuple[_Splits, str | None]:
             datasets, versions or formats.
     """
     sets = shard_sets(listing.root, listing.files)
-    named = [file_names.named_split(found.folder, found.text) for found in sets]
+    named = [name_words.named_split(found.folder, found.text) for found in sets]
     # No name speaks of a split: all files are one, named after the folder or by default.
     if not any(named):
         (found,) = _joined(listing, sets)
-        if file_names.speaks_of_several(found.folder, found.text):
+        if name_words.speaks_of_several(found.folder, found.text):
             several = f"names speak of several splits: {_listed(sets)}"
             raise DatasetError(f"{_where(listing)}: {several}; {_way_out(sets)}")
-        name = file_names.split_word(listing.root.rpartition("/")[2]) or DEFAULT_SPLIT
+        name = name_words.split_word(listing.root.rpartition("/")[2]) or DEFAULT_SPLIT
         return {name: (found,)}, None
-    splits: dict[str, list[tuple[ShardSet, file_names.NamedSplit]]] = {}
+    splits: dict[str, list[tuple[ShardSet, name_words.NamedSplit]]] = {}
     for found, spoken in zip(sets, named, strict=True):
         if spoken is not None:
             splits.setdefault(spoken.split, []).append((found, spoken))
@@ -175,7 +175,7 @@ def _use(split: str) -> tuple[int, str]:
 
 
 def _check_one_dataset(
-    listing: Listing, members: Sequence[tuple[ShardSet, file_names.NamedSplit]]
+    listing: Listing, members: Sequence[tuple[ShardSet, name_words.NamedSplit]]
 ) -> None:
     """Raise where TFDS's template names two datasets, or a dataset in two folders."""
     first: dict[tuple[str, str], ShardSet] = {}
@@ -261,7 +261,7 @@ def chosen_by(globs: Mapping[str, str], root: str) -> Callable[[str], bool]:
     # The names of folders above the root, /tmp/test, are nothing that a relative glob is about.
     above = len(root.rpartition("/")[0]) + 1
     matchers = [
-        _matcher(one, above) for glob in globs.values() for one in file_names.expanded(glob)
+        _matcher(one, above) for glob in globs.values() for one in name_words.expanded(glob)
     ]
     return lambda path: not matchers or any(matches(path) for matches in matchers)
 
@@ -269,17 +269,17 @@ def chosen_by(globs: Mapping[str, str], root: str) -> Callable[[str], bool]:
 def _matcher(glob: str, above: int) -> Callable[[str], bool]:
     glob = re.sub(r"^(?:\./)+", "", glob).rstrip("/") or "/"
     folder, _, name = glob.rpartition("/")
-    sharded = file_names.sharded_regex(name)
+    sharded = name_words.sharded_regex(name)
     whole = glob.startswith("/") or is_remote(glob)
     # A relative glob may begin at any folder below the root; `skip` leaves out what is above.
     start, skip = ("", 0) if whole else ("(?:.*/)?", above)
     if sharded is None:
         # What is inside a folder that matches belongs to it.
-        pattern, total = f"{start}{file_names.path_regex(glob).pattern}(?:/.*)?", None
+        pattern, total = f"{start}{name_words.path_regex(glob).pattern}(?:/.*)?", None
     else:
-        before = f"{file_names.path_regex(folder).pattern}/" if folder else ""
+        before = f"{name_words.path_regex(folder).pattern}/" if folder else ""
         pattern, total = f"{start}{before}{sharded[0].pattern}", sharded[1]
-    return file_names.shard_matcher(re.compile(pattern, re.DOTALL), total, skip)
+    return name_words.shard_matcher(re.compile(pattern, re.DOTALL), total, skip)
 
 
 # The files of a split in shard order, how that differs from the order of their names, and shards
@@ -416,4 +416,4 @@ def _several_writes(found: ShardSet) -> bool:
 
     As where Spark appends to a folder.
     """
-    return found.words_differ and file_names.RANDOM in found.text and found.totals is None
+    return found.words_differ and name_words.RANDOM in found.text and found.totals is None

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
-from shardctl.metadata.seen_file import read_kept, read_seen
-from shardctl.order.file_formats import resolved_spec
+from shardctl.metadata.example_log import read_kept, read_seen
+from shardctl.order.resolved_spec import resolved_spec
 from shardctl.verbs.resume.answer import codes_of
 from tests.cases import check_cases
 from tests.golden import assert_answers

@@ -13,10 +13,10 @@ from shardctl.base.text import in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.loaders.loader import LOADERS, READERS, library_of
-from shardctl.order.file_formats import refuse_open_splits, resolved_spec
 from shardctl.order.loader_order import with_version
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, as_warnings, order_of
+from shardctl.order.resolved_spec import refuse_open_splits, resolved_spec
 from shardctl.order.sample import COMPLETE_LIMIT, epoch_length, sample_epoch, storage_order
 from shardctl.order.sources import ask_for_one_source
 from shardctl.settings.keywords import OrderSettings, Unpack

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 import shardctl
 from shardctl.base.text import inert
 from shardctl.code import reader
-from shardctl.code.source import HOST_CODE, HostCode, code_of_host, comment, literal, settings_code
+from shardctl.code.python_text import (
+    HOST_CODE,
+    HostCode,
+    code_of_host,
+    comment,
+    literal,
+    settings_code,
+)
 from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError

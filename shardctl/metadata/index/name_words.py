@@ -11,7 +11,7 @@ from typing import NamedTuple
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import FILE_FORMATS
 from shardctl.errors import UsageError
-from shardctl.metadata.names import snake_case, version_key
+from shardctl.metadata.dataset_names import snake_case, version_key
 from shardctl.records.read_file import format_of_name
 from shardctl.stores.stores import is_remote
 

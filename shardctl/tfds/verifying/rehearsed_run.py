@@ -18,9 +18,9 @@ from shardctl.base.text import counted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.order.file_formats import resolved_spec
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
+from shardctl.order.resolved_spec import resolved_spec
 from shardctl.order.sources import without_stages
 from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import (

@@ -17,8 +17,8 @@ from shardctl import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.tfds_metadata import read_tfds_folder
-from shardctl.tfds import metadata
-from shardctl.tfds.metadata import find_features, first_record, place_files, write_metadata
+from shardctl.tfds import write_metadata as module
+from shardctl.tfds.write_metadata import find_features, first_record, place_files, write_metadata
 from tests.cases import FUZZ, check_cases
 from tests.record_files import framed, header
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
@@ -296,7 +296,7 @@ def test_files_are_placed_all_or_none(
     by_epath: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if by_epath:
-        monkeypatch.setattr(metadata, "is_remote", lambda _: True)
+        monkeypatch.setattr(module, "is_remote", lambda _: True)
     assert placed(tmp_path, last="a.json", force=False)[-1] == "a.json"
     assert contents(tmp_path) == FILES
     before = {"b.txt": "other", "a.json": "new a"}
@@ -305,7 +305,7 @@ def test_files_are_placed_all_or_none(
     with pytest.raises(UsageError, match=r"has b.txt already, of other contents; --force"):
         placed(tmp_path, force=False)
     assert contents(tmp_path) == before
-    put = metadata._put
+    put = module._put
     for fails_at in ("b.txt", "info.json"):
         fails = iter([True])
 
@@ -315,7 +315,7 @@ def test_files_are_placed_all_or_none(
             put(path, data)
 
         with monkeypatch.context() as patch:
-            patch.setattr(metadata, "_put", failing)
+            patch.setattr(module, "_put", failing)
             with pytest.raises(UsageError, match="disk is full"):
                 placed(tmp_path, force=True)
         assert contents(tmp_path) == before

@@ -13,8 +13,8 @@ from unittest import mock
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.metadata import names as module
-from shardctl.metadata.names import (
+from shardctl.metadata import dataset_names as module
+from shardctl.metadata.dataset_names import (
     CATALOG,
     DataDirs,
     DatasetName,

@@ -12,13 +12,13 @@ import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.order.file_formats import resolved_spec
 from shardctl.order.order import Order
 from shardctl.order.plan_order import order_of, plan_order
+from shardctl.order.resolved_spec import resolved_spec
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.verbs.quality import loaders as module
-from shardctl.verbs.quality.loaders import (
+from shardctl.verbs.quality import compare_loaders as module
+from shardctl.verbs.quality.compare_loaders import (
     WayToRead,
     compare_loaders,
     ending_of,

@@ -12,7 +12,7 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.metadata.index.listing import Listing
-from shardctl.metadata.index.names import Arrangement, arrange
+from shardctl.metadata.index.splits_by_name import Arrangement, arrange
 from shardctl.stores.store import StoredFile
 from tests.cases import FUZZ, add_cases, fuzzed, random_of_a_fuzz_run
 from tests.golden import assert_answers

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from shardctl.errors import MissingDependencyError
-from shardctl.records import streams as partial_copy
+from shardctl.records import decompress as partial_copy
 from shardctl.records.contents import DamagedError
-from shardctl.records.streams import Unpacked, Window, packed_as
+from shardctl.records.decompress import Unpacked, Window, packed_as
 from tests.byte_sources import far, near
 from tests.cases import counted
 
