@@ -48,7 +48,7 @@ from shardctl.tfds.training.read_config import read_config
 from shardctl.tfds.training.resume import exact_order, resume, resume_epochs
 from shardctl.tfds.verifying.verify import verify, verify_plan
 from shardctl.tfds.verifying.verify_dataset import verify_dataset
-from shardctl.tfds.write_metadata import write_metadata
+from shardctl.tfds.metadata_files import write_metadata
 
 __all__ = [
     "Host",

@@ -63,7 +63,7 @@ class TfdsOptions:
         from shardctl.tfds.imports import quiet_tensorflow
 
         with quiet_tensorflow(output.warn):
-            from shardctl.tfds.write_metadata import write_metadata
+            from shardctl.tfds.metadata_files import write_metadata
 
             done = write_metadata(dataset, self.tfds or "", self.features, force=self.force)
         output.warn(done.warnings)

@@ -17,8 +17,8 @@ from shardctl import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.tfds_metadata import read_tfds_folder
-from shardctl.tfds import write_metadata as module
-from shardctl.tfds.write_metadata import find_features, first_record, place_files, write_metadata
+from shardctl.tfds import metadata_files as module
+from shardctl.tfds.metadata_files import find_features, first_record, place_files, write_metadata
 from tests.cases import FUZZ, check_cases
 from tests.record_files import framed, header
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
