@@ -41,6 +41,7 @@ from shardctl.spec.host import Host
 from shardctl.tfds.builder_layout import dataset_of, record_files
 from shardctl.tfds.inspecting.inspect import inspect
 from shardctl.tfds.keras_fit import ResumeFit, keras_epochs
+from shardctl.tfds.metadata_files import write_metadata
 from shardctl.tfds.padded_evaluation import evaluation
 from shardctl.tfds.position import Position
 from shardctl.tfds.training.pipeline import pipeline, resume_like
@@ -48,7 +49,6 @@ from shardctl.tfds.training.read_config import read_config
 from shardctl.tfds.training.resume import exact_order, resume, resume_epochs
 from shardctl.tfds.verifying.verify import verify, verify_plan
 from shardctl.tfds.verifying.verify_dataset import verify_dataset
-from shardctl.tfds.metadata_files import write_metadata
 
 __all__ = [
     "Host",
