@@ -138,3 +138,24 @@ def test_other_settings_are_refused_by_name(change: dict[str, Any]) -> None:
     record = record_at(KeyOrder(DATA, "train", SETTINGS), 8)
     (name,) = change
     raises_in_one_line(lambda: continued(order, [record]), UsageError, f"{name} was")
+
+
+@pytest.mark.parametrize(
+    ("settings", "alike"),
+    [
+        ({}, True),
+        ({"buffer": 4, "buffer_seed": 1}, False),
+        ({"buffer": 4, "buffer_seed": 1, "buffer_reshuffle": False}, True),
+        ({"shuffle_seed": 1}, False),
+        ({"shuffle_seed": 1, "reshuffle": False}, True),
+        ({"shuffle_seed": 1, "reshuffle": False, "buffer": 4, "buffer_seed": 1}, False),
+    ],
+)
+def test_passes_are_alike_where_nothing_is_shuffled_anew(
+    settings: dict[str, Any], alike: bool
+) -> None:
+    order = KeyOrder(toy(3, 2, 4, 1), "train", ReadSettings(**settings))
+    assert order.passes_are_alike == alike
+    made = [order.of_pass(index) for index in range(4)]
+    passes = [[one.key(index) for index in range(len(one))] for one in made]
+    assert all(one == passes[0] for one in passes) == alike

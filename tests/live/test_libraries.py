@@ -36,6 +36,12 @@ def test_a_missing_library_is_named_with_what_installs_it() -> None:
         assert callable(library_of(loader).batches)
 
 
+def test_each_source_of_a_chain_has_a_name_in_code() -> None:
+    found = library_of(LOADERS["torch"])
+    names = [found.source, f"{found.source}_2", f"{found.source}_3"]
+    assert found.names_of_sources(3) == names
+
+
 def test_code_of_counted_files_imports_what_finds_them() -> None:
     split = Split(name="train", shard_lengths=(2,))
     found: Any = {"origin": COUNTED_FILES, "reference": "/data/t-*", "file_format": "array_record"}

@@ -111,6 +111,11 @@ def test_a_value_of_lint_is_taken_by_both_or_by_none(name: str, value: object) -
         assert takes({"lint": {name: value}})
 
 
+@pytest.mark.parametrize("document", [{"lint": {"specs": ""}}, {"dataset": ""}, {"dataset": [""]}])
+def test_a_name_is_no_empty_text(document: dict[str, object]) -> None:
+    assert not takes(document)
+
+
 def test_stages_are_texts_or_calls_that_there_are() -> None:
     for stages in ("cache | repeat", ["cache", {"shuffle": {"buffer": 9}}, {"batch": 3}], []):
         assert takes({"stages": stages})
