@@ -28,7 +28,7 @@ _VIEWS = {
     "LoaderComparison": "quality.view:loaders",
     "PlansDiff": "diff.view:plans",
     "Report": "report.page:report",
-    "ReportComparison": "report.compared:comparison",
+    "ReportComparison": "report.compare_page:comparison",
     "ResumePlan": "resume.view:resume",
     "TfdsMetadata": "index.view:tfds_metadata",
 }
