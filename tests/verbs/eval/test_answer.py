@@ -199,7 +199,7 @@ def test_stages_epochs_and_endless_files_of_training_are_left_out() -> None:
     assert of_training(training, {"stages"}) == (training, ())
     assert of_training(ReadSettings(epochs=3, repeat_files=True)) == (ReadSettings(), ())
     assert of_training(ReadSettings(loader="torch", epochs=3)) == (ReadSettings(loader="torch"), ())
-    chain = ReadSettings(loader="torch", stages="DataLoader(batch_size=4)")
+    chain = as_settings({"loader": "torch", "stages": "DataLoader(batch_size=4)"})
     assert of_training(chain) == (chain, ())
     with pytest.raises(UsageError, match="--repeat-files has no end"):
         evaluate(MNIST, settings={"repeat_files": True}, batch=2**31 - 1)
