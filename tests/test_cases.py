@@ -23,6 +23,7 @@ def project(
 ) -> Iterator[pytest.Pytester]:
     """A folder with tests of which some of a fuzz run fail, and no seed yet."""
     monkeypatch.setattr("tests.cases._share", [1.0])
+    monkeypatch.setattr("tests.conftest.SLOW", 1)
     profile = settings.get_current_profile_name()
     monkeypatch.setenv("SHARDCTL_SEED", "")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))

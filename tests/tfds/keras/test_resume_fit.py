@@ -85,7 +85,7 @@ def test_fit_stopped_behind_every_batch_trains_as_one_that_is_not(
     whole = whole_run(script)
     losses = {epoch: logs["val_loss"] for epoch, logs in script.of_epochs.items()}
     script.of_epochs.clear()
-    check_stopped(script, [("on_train_batch_end", 1, "between")] * len(whole[0]), whole)
+    check_stopped(script, [("on_train_batch_begin", 2, "behind")] * (len(whole[0]) - 1), whole)
     assert len(script.log) == len(whole[0]) == 4  # none was trained on twice
     assert {epoch: logs["val_loss"] for epoch, logs in script.of_epochs.items()} == losses
 
