@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from shardctl.base.columns import Records, picked
 from shardctl.base.text import counted, printable
 from shardctl.draw import tables
-from shardctl.draw.picture import Bar, Paper, Picture, Series, bar_lines
 from shardctl.draw.step_rows import heading, order_head, pipeline_line, pipeline_record
 from shardctl.files.documents import Document
 from shardctl.verbs.audit.answer import Audit
+
+if TYPE_CHECKING:  # else a pipe would load what draws
+    from shardctl.draw.picture import Paper, Picture
 
 _OF_EPOCH = "trained once again foreign never out_of_turn rolled_back"
 _OF_RUN = "log line host first_step last_step num_rolled_back num_missing"
@@ -67,6 +70,8 @@ def audit_rows(audit: Audit) -> Records:
 
 def audit_pictures(audit: Audit, paper: Paper) -> tuple[Picture, ...]:
     """Return a bar for each epoch: examples trained on, again or foreign, never, out of turn."""
+    from shardctl.draw.picture import Bar, Picture, Series, bar_lines
+
     names = ("trained", "again", "never", "out_of_turn")
     series = []
     for name in names:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from shardctl.base.columns import Records, numbered_records, picked
 from shardctl.base.text import counted, printable
 from shardctl.base.tfds_rules import INT64_MAX, has_builder
 from shardctl.draw import tables
-from shardctl.draw.picture import Bar, Paper, Picture, Series, bar_lines, differs, nothing
 from shardctl.draw.quantities import counts_between, numbered
 from shardctl.files.documents import Document
 from shardctl.order.shard_map import Bucket, buckets
@@ -20,6 +19,9 @@ from shardctl.saved.head import head
 from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.verbs.eval.answer import REMAINDERS, Evaluation, Hang, Remainder
 from shardctl.verbs.hosts.sharing import call_of_hosts
+
+if TYPE_CHECKING:  # else a pipe would load what draws
+    from shardctl.draw.picture import Bar, Paper, Picture
 
 _ROWS = 8  # hosts shown on a terminal
 WAYS: dict[Remainder, str] = {"ragged": "left ragged", "drop": "dropped", "pad": "padded"}
@@ -339,6 +341,8 @@ def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
 
 def eval_pictures(evaluation: Evaluation, paper: Paper) -> tuple[Picture, ...]:
     """Return the steps and examples of each host or group of them, and where a collective hangs."""
+    from shardctl.draw.picture import Picture, Series, bar_lines, differs, nothing
+
     title = f"Steps of {counted(evaluation.num_hosts, 'host')} in {printable(evaluation.spec, 200)}"
     if not evaluation.total:
         return (nothing(title),)
@@ -369,4 +373,6 @@ def eval_pictures(evaluation: Evaluation, paper: Paper) -> tuple[Picture, ...]:
 
 
 def _bar(group: Bucket) -> Bar:
+    from shardctl.draw.picture import Bar
+
     return Bar(group.min, group.max, counts_between(int(group.min), int(group.max)))

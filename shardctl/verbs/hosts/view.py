@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from shardctl.base.columns import (
     stream_of,
 )
 from shardctl.base.text import counted
-from shardctl.draw import picture as draw
 from shardctl.draw import tables
 from shardctl.draw.quantities import bytes_between, counts_between, number, numbered, percent_over
 from shardctl.files.documents import Document
@@ -24,6 +24,9 @@ from shardctl.order.shard_map import Bucket, buckets
 from shardctl.saved.head import head
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan, advice, call_of, reason, spread
 from shardctl.verbs.hosts.sharing import OUTSTANDING, Load, Strategy
+
+if TYPE_CHECKING:  # else a pipe would load what draws
+    from shardctl.draw import picture as draw
 
 _ROWS = 8  # hosts of one strategy on a terminal
 
@@ -246,6 +249,8 @@ def hosts_pictures(plan: HostsPlan, paper: draw.Paper) -> tuple[draw.Picture, ..
 
     A sweep has no figures of single hosts, and no pictures.
     """
+    from shardctl.draw import picture as draw
+
     comparison = plan.comparisons[0]
     if not comparison.num_examples:
         return (draw.nothing(f"What hosts read of {plan.spec}"),)
@@ -256,6 +261,8 @@ def hosts_pictures(plan: HostsPlan, paper: draw.Paper) -> tuple[draw.Picture, ..
 
 def _bars_of(comparison: Comparison, strategy: Strategy, paper: draw.Paper) -> draw.Picture:
     """Return a bar for each host, or group of them; one for all where hosts are alike."""
+    from shardctl.draw import picture as draw
+
     found = list(_quantities(strategy))
     differ = any(draw.differs(values, exact=name == "batches") for name, values in found)
     rows = paper.num_rows(comparison.num_hosts) if differ else 1
@@ -278,6 +285,8 @@ def _bars_of(comparison: Comparison, strategy: Strategy, paper: draw.Paper) -> d
 
 
 def _bar(name: str, group: Bucket) -> draw.Bar:
+    from shardctl.draw import picture as draw
+
     between = bytes_between if name == "bytes" else counts_between
     idle = name == "examples" and not group.min
     word = ("idle" if not group.max else "some idle") if idle else ""

@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.columns import RecordStream, picked
 from shardctl.base.text import counted, printable
 from shardctl.base.tfds_rules import POSITIONS
-from shardctl.draw.picture import Line, Paper, Picture, Span, nothing, picture_lines, words
 from shardctl.draw.step_rows import order_head, order_heading, order_rows, pipeline_record
 from shardctl.draw.tables import Screen, display_width, paragraph
 from shardctl.errors import UsageError
@@ -23,6 +23,9 @@ from shardctl.order.shard_map import Strips, Visit
 from shardctl.order.shard_map import strips as strips_of
 from shardctl.verbs.locate.answer import MATCH_FIELDS, match_columns
 from shardctl.verbs.simulate.answer import Simulation
+
+if TYPE_CHECKING:  # else a pipe would load what draws
+    from shardctl.draw.picture import Line, Paper, Picture
 
 _PIECE = 1 << 14  # examples made into text at once
 
@@ -40,6 +43,8 @@ def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
     last = simulation.skip + simulation.take - 1
     yield paragraph(f"positions {simulation.skip:,} to {last:,} of {total}", screen)
     if screen.pictures:
+        from shardctl.draw.picture import picture_lines
+
         yield from picture_lines(simulation, screen)
         yield "\n"
     yield from order_rows(order, simulation.chunks(), simulation.skip, screen)
@@ -189,6 +194,8 @@ def strips_picture(strips: Strips, order: Order, paper: Paper) -> Picture:
 
     A row has whole turns of the slots where there is room for that, so that a column is a slot.
     """
+    from shardctl.draw.picture import Picture, Span, nothing, words
+
     visits, num_slots = strips.visits, len({visit.slot for visit in strips.visits})
     if not visits:
         return nothing(_TITLE)

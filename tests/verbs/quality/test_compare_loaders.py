@@ -45,7 +45,7 @@ def test_shards_in_a_batch_of_imagenet_are_those_of_the_libraries() -> None:
     found = compare_loaders("imagenet2012")
     assert found.uniform_shards == pytest.approx(226.65, abs=0.05)
     assert (found.num_shards, found.num_examples, found.batch) == (1024, 1_281_167, 256)
-    assert [way.refused for way in found.ways] == [None] * 11
+    assert not any(way.refused for way in found.ways)
     mixing = {way.reader: way.mixing for way in found.ways}
     for reader, shards in IMAGENET.items():
         measured = some(mixing[reader])
